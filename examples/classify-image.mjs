@@ -1,4 +1,4 @@
-// Which class an image is of: node examples/classify-image.mjs photo.jpg
+// Prints the class of an image: node examples/classify-image.mjs photo.jpg
 // The server needs a model that takes images: docs/images.md.
 import { readFile } from 'node:fs/promises';
 

@@ -7,7 +7,7 @@ const model = new ChatOpenAI({
   model: process.env.CHAIRLIFT_CLIENT_MODEL ?? 'summit',
   temperature: 0,
   maxTokens: 60,
-  // Of its default, 6, each waits longer: a server that is not there would be noticed after a minute.
+  // Default is 6, each waits longer: a server that is not there would be noticed after a minute.
   maxRetries: 1,
   apiKey: process.env.CHAIRLIFT_CLIENT_API_KEY ?? 'none',
   configuration: { baseURL: `${process.env.CHAIRLIFT_URL ?? 'http://127.0.0.1:8000'}/v1` },

@@ -62,7 +62,7 @@ function freshEnvironment() {
     PATH: programs,
     HOME: home,
     USERPROFILE: home,
-    // What was downloaded before, and where from.
+    // Packages that were downloaded before, and where from.
     npm_config_cache: setting('cache'),
     npm_config_registry: setting('registry'),
   };

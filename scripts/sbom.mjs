@@ -15,7 +15,7 @@ delete lock.packages[''].devDependencies;
 for (const [place, { dev }] of Object.entries(lock.packages)) if (dev) delete lock.packages[place];
 
 const parent = mkdtempSync(join(tmpdir(), 'chairlift-sbom-'));
-// What npm calls the whole.
+// npm names the whole by its folder.
 const folder = join(parent, manifest.name);
 try {
   mkdirSync(folder);

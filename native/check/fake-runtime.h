@@ -49,7 +49,7 @@ constexpr size_t kMaxValues = 16;
 
 struct FakeContext {
   Buffer inputs[kMaxValues], outputs[kMaxValues];
-  // Which input an output is bound to; -1 for memory of its own.
+  // Input that an output is bound to; -1 for memory of its own.
   int bound[kMaxValues];
   size_t numInputs = 0;
 };

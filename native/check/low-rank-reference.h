@@ -1,4 +1,4 @@
-// What LowRank gives, computed without vectors, tiles and threads.
+// LowRank, computed without vectors, tiles and threads.
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@ static bool lowRankIsRight(const LowRankShape &shape, const float *x, const floa
         }
         const float actual = output[row * shape.columns() + shape.firstColumn(part) + column];
         if (!(std::fabs(actual - expected) <= 1e-5 * most)) return false;
-        // What is added where there is no adapter leaves -0 as it is.
+        // Sums without an adapter leave -0 as it is.
         if (rank == 0 && !std::signbit(actual)) return false;
       }
     }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 
-/** Of Debian's bookworm-backports; with Debian 12's own 7.2, ONNX Runtime crashes as it starts. */
+/** Package of Debian's bookworm-backports; with Debian 12's own 7.2, ONNX Runtime crashes as it starts. */
 export const QEMU_PACKAGE = 'qemu-user/bookworm-backports';
 /** As Debian's cross compiler brings it: the C and C++ libraries of ARM64. */
 const SYSROOT = '/usr/aarch64-linux-gnu';
@@ -19,7 +19,7 @@ export const MACHINE = {
   modules: join(folder, 'node_modules'),
   /** To be started like a Node.js of this machine; what it forks is emulated too. */
   wrapper: join(folder, 'emulated-node'),
-  /** What each process loads first, so that it forks the wrapper. */
+  /** Module that each process loads first, so that it forks the wrapper. */
   preload: join(folder, 'preload.cjs'),
 } as const;
 

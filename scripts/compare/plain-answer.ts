@@ -21,7 +21,7 @@ export function plainAnswer(text: string): string {
   return lines.length === 1 ? (lines[0] ?? '') : joined(lines).join('\n');
 }
 
-/** Which events there are, and the text of each choice: tokens that wait for a client come together. */
+/** Forms of the events, and the text of each choice: tokens that wait for a client come together. */
 function joined(lines: readonly string[]): string[] {
   const forms = new Set<string>();
   const texts = new Map<string, string>();

@@ -8,7 +8,7 @@ import { buildah, hasImage } from './store.ts';
 /** As in `ARG NODE_IMAGE=node:24-bookworm-slim`. */
 const FROM = /^ARG NODE_IMAGE=(?<image>node:(?<major>\d+)-(?<suite>[a-z]+)-slim)\b/m;
 
-/** What Debian's slim images leave out. */
+/** Files that Debian's slim images leave out. */
 const SLIM = ['/usr/share/doc/*', '/usr/share/info/*', '/usr/share/man/*', '/usr/share/locale/*'];
 
 /** Node's official image, as far as ours needs it: without yarn and an entry point. */
@@ -42,7 +42,7 @@ export function makeBaseImage(env: NodeJS.ProcessEnv, dockerfile: string): void 
   }
 }
 
-/** What a Dockerfile starts from. */
+/** Image that a Dockerfile starts from. */
 export function fromImage(dockerfile: string): { name: string; major: string; suite: string } {
   const { image, major, suite } = FROM.exec(readFileSync(dockerfile, 'utf8'))?.groups ?? {};
   if (!image || !major || !suite) throw new Error(`${dockerfile} is not from node:N-suite-slim`);

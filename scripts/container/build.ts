@@ -8,7 +8,7 @@ import { makeBaseImage } from './base-image.ts';
 import { makeStandIns } from './stand-ins.ts';
 import { buildah, COMPOSE_PROGRAMS, IMAGES, missingPrograms, storeEnv } from './store.ts';
 
-/** Of the machine, and seen by the build at the same paths: a registry may be reached through a proxy with a certificate of its own. */
+/** Files of the machine that the build sees at the same paths: a registry may be behind a proxy with a certificate of its own. */
 const OF_MACHINE = ['/etc/ssl/certs', '/usr/etc/npmrc:/usr/local/etc/npmrc'];
 
 const env = storeEnv();

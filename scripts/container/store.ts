@@ -9,7 +9,7 @@ const STORE = join(defaultCacheDirectory(), 'containers');
 /** Images of the Dockerfile, by what they start from. */
 export const IMAGES = { debian: 'localhost/chairlift:latest', bones: 'localhost/chairlift:bones' };
 
-/** What runc of Debian 12 can set where it runs in a container itself; and no network of its own. */
+/** Limits that runc of Debian 12 can set in a container itself; and no network of its own. */
 export const RUN_OPTIONS = [
   '--ulimit=nofile=1024:1024',
   '--ulimit=nproc=1024:1024',
@@ -17,14 +17,14 @@ export const RUN_OPTIONS = [
 ];
 
 const PROGRAMS = ['buildah', 'podman', 'runc'];
-/** What deploy/compose takes besides: networks in which containers have names. */
+/** Programs that deploy/compose takes besides: networks in which containers have names. */
 export const COMPOSE_PROGRAMS = [
   'podman-compose',
   '/usr/lib/podman/netavark',
   '/usr/lib/podman/aardvark-dns',
 ];
 
-/** What is not installed of what images are built and run with. */
+/** Programs to build and run images with that are not installed. */
 export function missingPrograms(programs = PROGRAMS): string[] {
   return programs.filter((name) => spawnSync(name, ['--version']).status !== 0);
 }

@@ -8,7 +8,7 @@
  *     [--precisions fp16,int4] [--rows 1,2,4,...,256] [--prompt 64] [--steps 32]
  *     [--cache DIR] [--dry-run]
  *
- * What matters most comes first: correctness, then speed, by device, way of attention and shape.
+ * The most important comes first: correctness, then speed, by device, way of attention and shape.
  * Each job is a process with a time limit of its own; models are built at the same time, and a job
  * waits only for its own model. results.json and results.md are written with every number, so that
  * what was measured is kept in any case; with `--time-limit` the rest is marked as missing after
@@ -68,7 +68,7 @@ const jobTimeout = 1000 * Number(values['job-timeout']);
 /** The fewer that a job is tried with again if its device could not hold all of them. */
 const FEW_ROWS = 3;
 
-/** What runs a model is of no matter to its build. */
+/** Device and attention are of no matter to a build. */
 const BUILDER = { device: 'webgpu', attention: 'slots', graphCapture: false } as const;
 
 for (const shape of shapes) shapeNamed(shape);
@@ -119,7 +119,7 @@ async function main(): Promise<void> {
       const { error } = await record({ ...base, ...way, kind: 'check', shape: 'tiny', precision });
       if (error === undefined) works.add(precision);
     }
-    // What can't even run a tiny model has no speed.
+    // A precision that can't even run a tiny model has no speed.
     let jobs = shapes.flatMap((shape) =>
       precisions
         .filter((precision) => works.has(precision))

@@ -22,7 +22,7 @@ export interface Job {
 
 /** The results of a job so far. */
 export interface JobResult {
-  /** What WebGPU has to choose from. */
+  /** Adapters that WebGPU can choose from. */
   readonly adapters?: readonly string[];
   readonly steps?: readonly StepMeasurement[];
   readonly check?: CheckResult;

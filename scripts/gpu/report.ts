@@ -61,7 +61,7 @@ export function markdown(report: Report): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** What was run, in a few words. */
+/** Names a run, in a few words. */
 export function nameOf({
   device,
   attention,

@@ -1,4 +1,4 @@
-/** What the dashboards in deploy/grafana show. */
+/** Dashboards in deploy/grafana. */
 import { clients } from './clients.ts';
 import {
   type Dashboard,

@@ -8,7 +8,7 @@ export interface PanelSpec {
   readonly type?: 'timeseries' | 'stat' | 'heatmap';
   /** As Grafana names units: `s`, `short`, `percentunit`, `reqps`, `bytes`. */
   readonly unit?: string;
-  /** Of 24 columns. */
+  /** Share of 24 columns. */
   readonly width?: number;
   readonly queries: readonly Query[];
 }
@@ -23,7 +23,7 @@ const COLUMNS = 24;
 const HEIGHT = 8;
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' } as const;
 
-/** What is shown of which servers and models; also in the dashboards' menus. */
+/** Selection of servers and models that is shown; also in the dashboards' menus. */
 export const SELECTED = 'job=~"$job",instance=~"$instance",model_name=~"$model"';
 /** The same for metrics that are of no model. */
 export const SELECTED_SERVER = 'job=~"$job",instance=~"$instance"';

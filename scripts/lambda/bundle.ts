@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { LambdaFunction } from '../../test/support/lambda-function.ts';
 import { packCode, PACKAGES } from './pack-code.ts';
 
-/** What Lambda takes as an upload. */
+/** Limit of Lambda for an upload. */
 const MAX_ZIP_BYTES = 50e6;
 
 const { values } = parseArgs({
@@ -57,7 +57,7 @@ execFileSync(process.execPath, ['dist/cli/main.js', 'build', '--model', join(out
   env: environment,
   stdio: 'inherit',
 });
-// Of files where they are now.
+// Hashes of files where they are now.
 rmSync(join(out, 'cache/content-hashes'), { recursive: true, force: true });
 
 const first = new LambdaFunction(join(out, 'index.mjs'), {}, values.node);

@@ -8,7 +8,7 @@ export const PACKAGES = ['@mlc-ai/web-xgrammar', 'koffi', 'onnxruntime-node', 'p
 /** Where all packed code is, in the output; as deep as the folders of `dist`. */
 const PACKED = 'packed';
 
-/** What starts as a process or a thread of its own. */
+/** Files that start as a process or a thread of their own. */
 const STARTED = /new URL\('(\.[^']+\.js)', import\.meta\.url\)/g;
 
 /**

@@ -4,7 +4,7 @@
  *
  *   npm run build:native -- [linux-x64] [linux-arm64] [--out <folder>]
  *
- * What a library is made of is in it as a hash, see `sourcesHash`; libraries.json has the library's own.
+ * A hash in a library tells its sources, see `sourcesHash`; libraries.json has the library's own.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

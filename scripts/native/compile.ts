@@ -68,7 +68,7 @@ const UNITS = [
   ...['low-rank-operator', 'rows-operator'],
 ];
 
-/** Of all that a library is made of. */
+/** Hash of all that a library is made of. */
 export function sourcesHash(): string {
   const hash = createHash('sha256');
   const files = readdirSync(sources).filter((name) => /\.(h|cpp)$/.test(name));
@@ -102,7 +102,7 @@ export function compileAll(
 ): string[] {
   const define = `-DCHAIRLIFT_SOURCES="${sourcesHash()}"`;
   const units = [
-    // What hands out work takes no time, so small.
+    // Code that hands out work takes no time, so small.
     ...UNITS.map((name) => ({ name, source: name, own: ['-Os', define] })),
     ...Object.entries(instructions).map(([name, own]) => ({ name, source: 'instructions', own })),
   ];

@@ -1,6 +1,6 @@
 interface Event {
   readonly atMs: number;
-  /** Of two events at the same time, the one that was scheduled first comes first. */
+  /** Order of events at the same time: the one that was scheduled first comes first. */
   readonly order: number;
   readonly action: () => void;
 }

@@ -4,7 +4,7 @@ import { paddedSpans, type SlotRuns, widthOf } from '../../src/engine/cpu/slot-l
 import type { Span, TimedRun } from '../../src/engine/timed-run.ts';
 import type { CacheOperation } from '../../src/engine/step.ts';
 
-/** What a machine takes for each part of a step, in milliseconds. */
+/** Time of a machine for each part of a step, in milliseconds. */
 export interface StepCosts {
   readonly decode: {
     readonly perRun: number;
@@ -33,7 +33,7 @@ export interface Machine {
   readonly maxModelLen: number;
   /** Memory of the KV cache, in tokens. */
   readonly kvCacheTokens: number;
-  /** What its users expect. */
+  /** Level that its users expect. */
   readonly serviceLevel: ServiceLevel;
 }
 

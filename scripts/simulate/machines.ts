@@ -2,7 +2,7 @@ import type { Machine } from './machine.ts';
 
 /** Machines to simulate; calibrate.ts measures the costs of one more. */
 export const MACHINES = {
-  // What calibrate.ts printed on two cores.
+  // Figures that calibrate.ts printed on two cores.
   'smollm2-135m-cpu': {
     description: 'SmolLM2-135M, int8, on 2 cores',
     costs: {

@@ -1,6 +1,6 @@
 import { Histogram } from './histogram.ts';
 
-/** What a request has to keep to count as served well. */
+/** Times that a request has to keep to count as served well. */
 export interface ServiceLevel {
   readonly ttftMs: number;
   /** Not exceeded by 95 in 100 of a request's gaps between tokens. */

@@ -12,7 +12,7 @@ export interface Panel {
 
 export interface Series {
   readonly name: string;
-  /** Of a cumulative distribution, ascending. */
+  /** Points of a cumulative distribution, ascending. */
   readonly points: readonly { readonly ms: number; readonly share: number }[];
 }
 

@@ -15,7 +15,7 @@ export interface Policy {
   readonly maxNumBatchedTokens: number | null;
   /** Rows for finished texts, as a share of the sequences that run at once. */
   readonly spareRows: number;
-  /** Of the machine's memory for the KV cache. */
+  /** Share of the machine's memory for the KV cache. */
   readonly kvCacheShare: number;
   /** How long a request waits to make up for one level of priority. */
   readonly agingMs: number;

@@ -12,15 +12,15 @@ import {
 } from '../../src/server/steps/step-events.ts';
 
 export interface RecorderOptions {
-  /** What is simulated. */
+  /** Name of the simulation. */
   readonly name: string;
-  /** Of the virtual clock. */
+  /** Time of the virtual clock. */
   readonly fromMs: number;
   readonly maxSteps: number;
   readonly write: (line: string) => void;
 }
 
-/** What a recorder asks of an engine. */
+/** Parts of an engine that a recorder needs. */
 export interface RecordedEngine {
   readonly instance: number;
   readonly numSlots: number;

@@ -78,7 +78,7 @@ export class SimulatedEngine {
     return this.#scheduler.hasWork || (this.#held ?? []).length > 0;
   }
 
-  /** Of the KV cache, 0 to 1: running sequences alone. */
+  /** Use of the KV cache, 0 to 1: running sequences alone. */
   get kvCacheUsage(): number {
     return this.#kvCache.usage;
   }

@@ -16,7 +16,7 @@ const MESSAGE_MS = 0.3;
 /** The bound on the output that clients give who don't know how long it will be. */
 const ASKED_TOKENS = 1024;
 
-/** What the front asks of the engine. */
+/** Methods of the engine that the front calls. */
 export interface EnginePort {
   add(request: EngineRequest): void;
   abort(id: number): void;

@@ -23,7 +23,7 @@ export interface SimulationOptions {
 export interface Outcome {
   readonly metrics: Metrics;
   readonly counters: SimulatedEngine['counters'];
-  /** Of the virtual clock, from start to the last token. */
+  /** Time of the virtual clock, from start to the last token. */
   readonly elapsedMs: number;
 }
 
@@ -46,7 +46,7 @@ export function simulate(options: SimulationOptions): Outcome {
   for (let steps = 1; ; steps++) {
     const step = engine.step();
     if (step) {
-      // What happens during the step reaches the engine after it.
+      // Events during the step reach the engine after it.
       events.runUntil(events.nowMs + step.durationMs);
       front.deliver(step.outputs);
       if (steps % STEPS_PER_PROGRESS === 0) onProgress?.(events.nowMs);

@@ -19,7 +19,7 @@ import {
 
 export interface SoakOptions {
   readonly machine: Machine;
-  /** Of the virtual clock. */
+  /** Time of the virtual clock. */
   readonly seconds: number;
   readonly seed: number;
 }
@@ -30,7 +30,7 @@ interface MemorySample {
   readonly residentBytes: number;
 }
 
-/** Of the machine's capacity, from each kind of traffic. */
+/** Shares of the machine's capacity, from each kind of traffic. */
 const LOADS = { shareGpt: 0.3, documents: 0.15, chats: 0.2 } as const;
 const GIVES_UP = 0.15;
 const NUM_SAMPLES = 12;

@@ -8,13 +8,13 @@ export interface SimulatedRequest {
   readonly client: string;
   /** Lower goes first. */
   readonly priority: number;
-  /** Of its service class, with what that promises; that of all if left out. */
+  /** Tier and promise of its service class; that of all if left out. */
   readonly service?: { readonly tier: number; readonly targetItlMs: number | null };
   readonly promptTokenIds: Int32Array;
   readonly outputTokens: number;
   /** How long the client stays, from the request's arrival; for good if left out. */
   readonly patienceMs?: number;
-  /** What the client sends when it has the whole answer of the request, which had this id. */
+  /** Request that the client sends when it has the whole answer of this one, which had this id. */
   readonly followUp?: (id: number) => {
     readonly afterMs: number;
     readonly request: SimulatedRequest;

@@ -1,14 +1,14 @@
-/** What is in each picture. */
+/** Content of each picture. */
 import type { Page } from 'playwright-core';
 import { ask, openSettings, setParameter } from '../../test/web/support/chat-page.ts';
 import { BATCH_FLAGS, showBatch } from './batch-load.ts';
 import { bench, completion, docs, status } from './prepare-shots.ts';
 
 export interface Shot {
-  /** Of the file. */
+  /** Name of the file. */
   readonly name: string;
   readonly path: string;
-  /** Of `chairlift serve`. */
+  /** Flags of `chairlift serve`. */
   readonly args?: readonly string[];
   /** 1200 by 750 if left out. */
   readonly viewport?: { readonly width: number; readonly height: number };

@@ -94,7 +94,7 @@ describe('chat', () => {
     );
     let numChunks = 0;
     for await (const _ of stream) if (++numChunks === 3) abort.abort();
-    // Of 1500; what had come with the third is still told.
+    // Stops far from 1500; what had come with the third is still told.
     expect(numChunks).toBeLessThan(1000);
     await vi.waitFor(async () => expect(await numRunning(url())).toBe(0));
   });

@@ -1,5 +1,5 @@
 /**
- * What other servers' own tests hold an OpenAI-compatible server to, over HTTP alone. Each test is
+ * Rules of other servers' own tests for an OpenAI-compatible server, over HTTP alone. Each test is
  * numbered as in the list it comes from, and names the project whose tests it is taken from.
  *
  * CHAIRLIFT_CONFORMANCE_URL runs it against a server that is there already, such as

@@ -36,7 +36,7 @@ const samples = z.object({
   }),
 });
 
-/** What Prometheus has of a metric, by target. */
+/** Values that Prometheus has of a metric, by target. */
 async function scraped(metric: string): Promise<Record<string, string>> {
   const answer = await fetch(`http://127.0.0.1:9090/api/v1/query?query=${metric}`);
   const { data } = samples.parse(await answer.json());

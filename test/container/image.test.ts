@@ -1,4 +1,4 @@
-/** What is in the images. */
+/** Contents of the images. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { IMAGES } from '../../scripts/container/store.ts';

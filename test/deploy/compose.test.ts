@@ -115,7 +115,7 @@ test('files that it mounts are there, and Prometheus watches what runs', () => {
     .flatMap(({ volumes }) => volumes.map((volume) => volume.replace(/^\$\{\w+:-(.*?)\}/, '$1')))
     .filter((volume) => volume.startsWith('.'))
     .map((volume) => join(FOLDER, volume.split(':')[0] ?? ''));
-  // Of the replicas the models.
+  // Three are the models of the replicas.
   expect(mounted.length).toBe(3 + 6);
   expect(mounted.filter((path) => !existsSync(path))).toEqual([]);
   const config = z

@@ -1,4 +1,4 @@
-/** What Kubernetes scales and routes by is what a server has. */
+/** Metrics that Kubernetes scales and routes by are those a server has. */
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** What the files in deploy/ ask Prometheus for. */
+/** Queries that the files in deploy/ send to Prometheus. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

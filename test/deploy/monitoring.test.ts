@@ -25,7 +25,7 @@ import {
 /** Added by Prometheus. */
 const OWN_LABELS = ['job', 'instance'];
 
-/** Of every metric in a scrape: the labels that its samples have. */
+/** Labels that the samples of every metric in a scrape have. */
 const labels = new Map<string, Set<string>>();
 
 function read(page: string): void {
@@ -40,7 +40,7 @@ function read(page: string): void {
   }
 }
 
-/** What a server has whose requests had keys and answers from a cache. */
+/** Metrics of a server whose requests had keys and answers from a cache. */
 async function pageOfClients(): Promise<string> {
   const registry = new Registry();
   const usage = new Usage();

@@ -13,7 +13,7 @@ const UNIT = readFileSync('deploy/systemd/chairlift.service', 'utf8');
 /** The largest exposure that `systemd-analyze security` may find, of 10. */
 const MOST_EXPOSED = 1.5;
 
-/** What it prints of a unit whose program is there. */
+/** Prints of systemd-analyze for a unit whose program is there. */
 function analyze(unit: string, ...args: string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'chairlift-unit-'));
   const path = join(folder, 'chairlift.service');

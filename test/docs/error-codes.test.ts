@@ -19,7 +19,7 @@ function sources(): string[] {
   );
 }
 
-/** What stands between a parenthesis and the one that closes it. */
+/** Text between a parenthesis and the one that closes it. */
 function enclosed(text: string, start: number): string {
   let depth = 1;
   let end = start;

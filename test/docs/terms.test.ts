@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { PAGES, readPage } from './support/pages.ts';
 
-/** What other servers' documentation and papers call what we have. */
+/** Names that other servers' documentation and papers have for what we have. */
 const TERMS = [
   'Authentication',
   'Clients',

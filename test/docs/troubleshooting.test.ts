@@ -34,7 +34,7 @@ it('docs/troubleshooting.md quotes messages as they are', () => {
   expect(missing).toEqual([]);
 });
 
-/** What a user gets to read. */
+/** Message that a user gets to read. */
 async function messageOf(action: () => unknown): Promise<string> {
   try {
     await action();

@@ -36,7 +36,7 @@ interface Result {
   readonly response: { readonly body: { readonly choices: readonly unknown[] } };
 }
 
-/** What was said to each line; fails if a line has not exactly one result. */
+/** Answer to each line; fails if a line has not exactly one result. */
 function textsOf(output: string): Map<string, unknown> {
   const results = output
     .trimEnd()

@@ -59,7 +59,7 @@ async function undisturbedOf(
   return told;
 }
 
-/** Of so many parts of all texts, the length of one. */
+/** Length of one of so many parts of all texts. */
 function partOf(streams: readonly StreamedCompletion[], parts: number): number {
   return streams.reduce((sum, { text }) => sum + text.length, 0) / parts;
 }
@@ -187,7 +187,7 @@ describe('a server without a free descriptor', () => {
     });
     expect(await kills).toBeGreaterThan(0);
     expect(disturbed).toEqual(undisturbed);
-    // What is done every few seconds does without descriptors too.
+    // Work done every few seconds does without descriptors too.
     await sleep(1.5 * SAMPLE_MS);
     expect(server.child.exitCode).toBeNull();
     for (const socket of idle) socket.destroy();

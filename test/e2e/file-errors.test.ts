@@ -157,7 +157,7 @@ it('checks leave no trace, and harm no file', async () => {
   expect((await readdir(cache.path)).toSorted()).not.toContain('none');
 });
 
-/** What a command writes to stderr, and how it ends, when its stdout goes nowhere. */
+/** Stderr of a command, and how it ends, when its stdout goes nowhere. */
 async function endOf(child: ChildProcess) {
   let errors = '';
   child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()));

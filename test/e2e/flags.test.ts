@@ -18,7 +18,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Of a Service called chairlift, in every pod of its namespace. */
+/** Variables of a Service called chairlift, in every pod of its namespace. */
 const SERVICE_LINKS = {
   CHAIRLIFT_PORT: 'tcp://10.96.0.12:80',
   CHAIRLIFT_PORT_80_TCP: 'tcp://10.96.0.12:80',

@@ -178,7 +178,7 @@ describe('against a server', () => {
 });
 
 describe('run in a terminal', () => {
-  /** Of util-linux: gives a command a terminal of its own. */
+  /** Gives a command a terminal of its own; `script` is of util-linux. */
   function inTerminal(command: string) {
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       env: { ...process.env, ...env },

@@ -33,7 +33,7 @@ function killAll({ child }: ServerProcess): boolean {
   return isKilled;
 }
 
-/** What a load balancer does: the first replica that can be reached. */
+/** Does as a load balancer does: the first replica that can be reached. */
 function balanced(...replicas: ServerProcess[]): typeof fetch {
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
@@ -124,7 +124,7 @@ describe('a replica that is killed under the openai package', () => {
         }),
       ),
     );
-    // Of some all has been sent by then.
+    // Some have been sent in full by then.
     expect(gaps.length).toBeGreaterThan(stories.length / 2);
     for (const [index, { text, ids, finishReasons, usage }] of told.entries()) {
       expect(text).toBe(undisturbed[index]?.text);
@@ -200,7 +200,7 @@ const others = [
   })),
 ];
 
-/** What a stream says, and the ids that it says it under. */
+/** Reads the text of a stream, and the ids that it says it under. */
 async function read(
   fetch: typeof globalThis.fetch,
   { path, body }: { readonly path: string; readonly body: object | undefined },

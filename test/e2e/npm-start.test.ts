@@ -11,7 +11,7 @@ afterAll(() => cache.remove());
 
 const STARTED = /at http:\/\/\S+:(\d+)/;
 
-/** What a failed test would leave behind. */
+/** Processes that a failed test would leave behind. */
 const started = new Set<number>();
 afterEach(() => {
   for (const pid of started) if (isAlive(pid)) process.kill(pid, 'SIGKILL');

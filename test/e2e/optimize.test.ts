@@ -38,7 +38,7 @@ test('a run that was killed goes on, to the same model, which is served', async 
   await ended;
   expect(existsSync(rounded)).toBe(false);
 
-  // What was measured before the crash counts: it is not measured again.
+  // Results from before the crash count: they are not measured again.
   const measured = join(work, 'before.json');
   const before = { ...Object(JSON.parse(await readFile(measured, 'utf8'))), parameters: 12_345 };
   await writeFile(measured, JSON.stringify(before));

@@ -31,7 +31,7 @@ test('/admin/steps tells each token once, and what a crash cost', async () => {
     return [...made.values()];
   };
   await stream.until(() => tokensOf().every((count) => count >= 120), 'all tokens');
-  // What the engine had made when it was killed and had not told, it made again.
+  // Tokens that the killed engine had made and not told were made again.
   expect(tokensOf()).toEqual(Array.from({ length: NUM_REQUESTS }, () => 120));
   expect(stream.of('engine').map(({ state, crashes }) => [state, crashes])).toEqual([
     ['ready', 0],

@@ -1,4 +1,4 @@
-/** What a client stored, on a server that is started again with other keys. */
+/** Things a client stored, on a server that is started again with other keys. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

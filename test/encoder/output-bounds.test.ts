@@ -86,7 +86,7 @@ describe('outputs', () => {
     const [pid] = model.pids;
     const message = `it takes more than ${LIMITS.tensorRunBytes} bytes of memory`;
     await expect(ask(256 * MIB)).rejects.toMatchObject({ name: 'RunError', message });
-    // What is only between the inputs and the outputs counts too.
+    // Values that are only between the inputs and the outputs count too.
     await expect(ask(256 * MIB, ['sum'])).rejects.toThrow(message);
     expect(await ask(2)).toMatchObject([
       { data: Float32Array.of(1.5, 1.5) },

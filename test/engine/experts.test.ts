@@ -48,7 +48,7 @@ function run(model: BuiltModel, maxNumBatchedTokens: number, requests: readonly 
   const outputs = new Map<number, TokenOutput[]>();
   while (engine.hasWork) {
     for (const output of engine.step()) {
-      // What is read out of a step is overwritten by the next one.
+      // Values read out of a step are overwritten by the next one.
       const kept = { ...output, ...(output.values && { values: output.values.slice() }) };
       outputs.set(output.id, [...(outputs.get(output.id) ?? []), kept]);
     }

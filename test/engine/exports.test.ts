@@ -107,7 +107,7 @@ describe.each([
     expect(await continuations()).toEqual(greedy);
   });
 
-  // Of chunks of a few tokens, most run beside decoding rows.
+  // Most chunks of a few tokens run beside decoding rows.
   it.each([
     ['in chunks', { maxNumBatchedTokens: 7 }],
     ['with drafts', { speculative: { draftModel: null, maxTokens: 4 } }],

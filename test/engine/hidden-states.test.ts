@@ -1,4 +1,4 @@
-/** What Transformers gives after the last norm, see scripts/references/embeddings.py. */
+/** States of Transformers after the last norm, see scripts/references/embeddings.py. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';

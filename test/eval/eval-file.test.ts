@@ -52,7 +52,7 @@ test("summit's data is complete", async () => {
   const { texts, questions } = await readEvalFile('models/summit/eval.jsonl');
   expect(texts).toHaveLength(400);
   expect(new Set(questions.map(({ task }) => task)).size).toBe(10);
-  // What is expected passes the check that it is judged by.
+  // Expected answers pass the check that they are judged by.
   for (const { check, answer } of questions) expect(isCorrect(check, answer, answer)).toBe(true);
 });
 

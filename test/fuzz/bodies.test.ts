@@ -30,7 +30,7 @@ const TIMEOUT_MS = 60_000 + NUM_RUNS * 1000;
 
 const user = [{ role: 'user', content: 'Hi' }];
 
-/** What is always there, so that no answer gets long, and a body that is right. */
+/** Fields that are always there, so that no answer gets long, and a body that is right. */
 const ENDPOINTS = [
   ['/v1/completions', 'completions', { max_tokens: 4 }, { prompt: 'Hi' }],
   ['/v1/chat/completions', 'chatCompletions', { max_tokens: 4 }, { messages: user }],
@@ -56,7 +56,7 @@ const numByStatus = new Map<number, number>();
 
 beforeAll(async () => {
   server = await fuzzedServer(process.env['CHAIRLIFT_FUZZ_URL']);
-  // What is warm costs what it costs; the first of each kind also pays for the compiler.
+  // Warm requests show their true cost; the first of each kind also pays for the compiler.
   for (const [path, , limits, good] of ENDPOINTS) {
     for (let turn = 0; turn < 20; turn++) {
       await expectCalm(server.url, path, JSON.stringify({ ...limits, ...good }));

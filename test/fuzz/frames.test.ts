@@ -22,7 +22,7 @@ const RUNS = {
 };
 const TIMEOUT_MS = 60_000 + NUM_RUNS * 1000;
 const HANG_MS = 20_000;
-/** What a socket is closed with that sent what it must not. */
+/** Code that closes a socket that sent what it must not. */
 const POLICY_VIOLATION = 1008;
 
 const user = [{ role: 'user', content: 'Hi' }];

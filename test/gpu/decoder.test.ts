@@ -35,7 +35,7 @@ afterAll(() => models.remove());
 const webgpu: DeviceOptions = { ...CPU_DEVICE, name: 'webgpu' };
 const capturing: DeviceOptions = { ...webgpu, graphCapture: true };
 
-/** What sets families apart in the graph: norms of heads, fused tensors, more norms, another activation. */
+/** Families that differ in the graph: norms of heads, fused tensors, more norms, another activation. */
 const FAMILIES = [
   ['Qwen3', { model_type: 'qwen3' }],
   ['Phi-3', { model_type: 'phi3' }],
@@ -66,7 +66,7 @@ describe('on WebGPU', { timeout: 100_000, ...needs(SOFTWARE_VULKAN) }, () => {
     pair.release();
   });
 
-  // What attention is told differs: windows, two rotary tables, heads that turn in part or not at all.
+  // Inputs of attention differ: windows, two rotary tables, heads that turn in part or not at all.
   it.each(['gemma3', 'phi3-longrope', 'smollm3'])(
     'the decoder computes a family that differs from Llama: %s',
     async (name) => {

@@ -32,7 +32,7 @@ describe('WebGPU on a driver without shader-f16', needs(SOFTWARE_VULKAN), () => 
     });
   });
 
-  // Which is why the probe runs something: sessions in float16 can be made all the same.
+  // The probe therefore runs something: sessions in float16 can be made all the same.
   it('has the kernels in float16, and fails when one is to run', async () => {
     loadAttention(webgpu, 'float16');
     loadPagedAttention(webgpu);

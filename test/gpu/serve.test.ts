@@ -53,7 +53,7 @@ describe('serve --device webgpu', { timeout: 100_000, ...needs(SOFTWARE_VULKAN) 
       expect(disturbed.done).toBe(true);
       expect(disturbed).toEqual(await ask(counting));
     }
-    // What a run reads in place of what got no memory can also crash the software driver first.
+    // Reads in place of what got no memory can also crash the software driver first.
     expect(server.output()).toMatch(/the device is out of memory|signal SIGSEGV/);
     expect(await metric(server.url, 'chairlift_engine_crashes_total')).toBe(2);
   });

@@ -272,7 +272,7 @@ test('TLS, and a new certificate', async () => {
   const { client, grpc } = await server({ tls, ca });
   expect(await unary(client, methods.serverLive, {})).toMatchObject({ live: true });
   grpc.setTls(await readTls(files('second')));
-  // What is open goes on; new connections get the new one.
+  // Open connections go on; new ones get the new one.
   expect(await unary(client, methods.serverLive, {})).toMatchObject({ live: true });
   const renewed = newClient(grpc.port, await readFile(`${TLS}second-cert.pem`, 'utf8'));
   expect(await unary(renewed, methods.serverLive, {})).toMatchObject({ live: true });

@@ -1,4 +1,4 @@
-/** What a client of the port for gRPC may send, and hold, beside well-formed calls. */
+/** Frames that a client of the port for gRPC may send, and hold, beside well-formed calls. */
 import { once } from 'node:events';
 import {
   connect as connectHttp2,

@@ -1,4 +1,4 @@
-/** What clients such as grpcurl learn of the server. */
+/** Services that clients such as grpcurl learn of. */
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { expect, test } from 'vitest';

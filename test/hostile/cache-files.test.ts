@@ -11,7 +11,7 @@ afterAll(() => cache.remove());
 
 const body = { prompt: 'Once upon a time', max_tokens: 16, temperature: 0 };
 
-/** What a server over the cache says, and what it prints. */
+/** Starts a server over the cache, and tells what it says and prints. */
 async function serve() {
   const server = await startServer(['--threads=1'], cache.env);
   try {

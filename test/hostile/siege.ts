@@ -35,7 +35,7 @@ const WARM_UP_MS = 3000;
 interface Found {
   readonly file: URL;
   readonly attack: Attack;
-  /** What its server has besides FLAGS. */
+  /** Flags that its server has besides FLAGS. */
   readonly flags: readonly string[];
 }
 
@@ -102,7 +102,7 @@ async function beside(
     return new LegitimateClient(client, { key, ...door }, () => tally).work(over.signal);
   });
   try {
-    // What is cold counts for nothing.
+    // Requests to a cold server count for nothing.
     const warm = tally;
     tally = nothing();
     await sleep(WARM_UP_MS);

@@ -33,7 +33,7 @@ function build(path: string, how: Build, adapter?: string) {
   );
 }
 
-/** Of GGUF's types. */
+/** Sizes of GGUF's types. */
 const BLOCKS = {
   Q4_0: { blockSize: 32, blockBytes: 18 },
   Q4_1: { blockSize: 32, blockBytes: 20 },
@@ -97,7 +97,7 @@ it("names an expert's value by its place in the tensor of all experts", async ()
   const path = await copyOf(join(FAMILY_FIXTURES, 'gpt-oss-mxfp4'));
   const file = join(path, 'model.safetensors');
   const layer = 'model.layers.0.mlp.experts';
-  // Of expert 2, row 9, its only block.
+  // The value is of expert 2, row 9, its only block.
   await patchTensor(file, `${layer}.down_proj_scales`, 2 * 32 + 9, Uint8Array.of(255));
   await expect(build(path, 'int8')).rejects.toThrow(
     `${file}: tensor "${layer}.down_proj_blocks" has a value of NaN at [2, 9, 0]`,
@@ -148,7 +148,7 @@ describe('a GGUF file', () => {
   it.each(cases)('in %s with a scale or minimum that is not finite', async (type, at, kept) => {
     for (const value of ['NaN', 'Infinity'] as const) {
       const path = join(cache.path, `${type}-${value}.gguf`);
-      // Of the last block: a row has several, or is one.
+      // Place in the last block: a row has several, or is one.
       const { blockBytes } = BLOCKS[type];
       const last = 256 * (256 / BLOCKS[type].blockSize) - 1;
       const half = Uint8Array.from(NOT_FINITE.F16[value]);

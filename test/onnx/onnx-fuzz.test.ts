@@ -27,7 +27,7 @@ function outcomeOf(bytes: Buffer): 'read' | 'refused' {
   try {
     parsed = parseModel(bytes);
   } catch (error) {
-    // What callers turn into their own errors: no crash, and nothing that is no Error.
+    // Errors that callers turn into their own: no crash, and nothing that is no Error.
     if (error instanceof Error) return 'refused';
     throw error;
   }

@@ -50,7 +50,7 @@ function find(config: DecoderConfig, weights: WeightSource, over = texts(config.
 
 interface Built {
   readonly logits: Float32Array;
-  /** Of its nodes' outputs. */
+  /** Names of its nodes' outputs. */
   readonly values: ReadonlySet<string>;
 }
 
@@ -271,6 +271,6 @@ test('a model is calibrated with texts that it writes itself, the same each time
   expect(first.steps.size).toBe(8);
   expect(first.heard).toEqual(['writing texts to calibrate with', 'calibrating activations']);
   expect(await calibrated()).toEqual(first);
-  // What it computed with is gone; the build that wrote the texts stays.
+  // The builds it computed with are gone; the one that wrote the texts stays.
   expect(await readdir(join(cacheDirectory, 'models'))).toHaveLength(1);
 });

@@ -76,7 +76,7 @@ class Cache {
     const position = nativePositionWidth(a.headDim, type === 'float' ? 'float32' : type);
     this.shape = [batch, a.kvHeads, capacity, position];
     const size = batch * a.kvHeads * capacity * position;
-    // What nobody has written must not matter: not numbers, where the type has such.
+    // Unwritten values must not matter: not numbers, where the type has such.
     const make = () => {
       const data = new ARRAYS[type](size);
       if (type !== 'int8') data.fill(type === 'float' ? NaN : 0x7e00);

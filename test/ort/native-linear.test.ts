@@ -32,7 +32,7 @@ import {
 interface Case {
   readonly rows: number;
   readonly inFeatures: number;
-  /** Of the output. */
+  /** Length of the output. */
   readonly outFeatures: number;
   readonly bits: 4 | 8;
   /** Weights that share a scale in the checkpoint, which the product keeps; else they are floats there. */
@@ -43,7 +43,7 @@ interface Case {
   readonly bias?: boolean;
   readonly activation?: 0 | 1 | 2;
   readonly residual?: boolean;
-  /** Of all activations; each block of a row has its own if left out. */
+  /** Step of all activations; each block of a row has its own if left out. */
   readonly step?: number;
 }
 
@@ -230,7 +230,7 @@ const STORED: Case[] = SHAPES.flatMap(([rows, inFeatures, outFeatures], at) =>
   }),
 );
 
-/** What a product with `finds_best` gives; logits only if they are wanted. */
+/** Outputs of a product with `finds_best`; logits only if they are wanted. */
 async function findBest(
   c: Case,
   x: Float32Array,

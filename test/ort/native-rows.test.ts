@@ -31,7 +31,7 @@ const STORED: readonly StoredBlocks[] = [
   { bits: 8, blockSize: 128, stores: 'zero points' },
 ];
 
-/** What looks up rows of a matrix that is packed as for a product. */
+/** Session that looks up rows of a matrix that is packed as for a product. */
 async function lookup(
   rows: number,
   columns: number,

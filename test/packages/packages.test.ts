@@ -32,7 +32,7 @@ const bill = z.object({
   ),
 });
 
-/** Of the linter and the formatter on other systems; their hashes are nowhere to be had here. */
+/** Packages of the linter and the formatter on other systems; their hashes are nowhere to be had here. */
 const TOOLS = /^@(oxfmt|oxlint|oxlint-tsgolint)\//;
 
 function packagesOf(path: string) {

@@ -15,7 +15,7 @@ interface Manifest {
 test('the icons of the manifest are there, in the sizes that it says', () => {
   const text = readFileSync(`${PUBLIC}manifest.webmanifest`, 'utf8');
   const pictures = (JSON.parse(text) as Manifest).icons.filter(({ type }) => type === 'image/png');
-  // What browsers ask of a page that can be installed.
+  // Sizes that browsers ask of a page that can be installed.
   expect(pictures.map(({ sizes }) => sizes)).toEqual(['192x192', '512x512']);
   for (const { src, sizes } of pictures) {
     const bytes = readFileSync(src.replace('/ui/', PUBLIC));

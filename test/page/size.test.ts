@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const MAX_BYTES = 200 * 1024;
-/** What draws formulas, which is loaded with the first of them. */
+/** Size of the code for formulas, which is loaded with the first of them. */
 const MAX_FORMULA_BYTES = 62 * 1024;
 const MAX_FIRST_LOAD = 74 * 1024;
 
@@ -27,7 +27,7 @@ test('the whole page is less than 200 KB, compressed, without what draws formula
 
 test('an empty chat takes less than 74 KB', () => {
   const first = new Set(['index.html', 'theme.js']);
-  // What the page names, and what those files import before they run.
+  // Files that the page names, and those that they import before they run.
   const queue = [...first, ...[...sizes.keys()].filter((name) => name.includes('/chat-view-'))];
   for (const name of queue) {
     first.add(name);

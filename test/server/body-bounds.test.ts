@@ -20,7 +20,7 @@ const repeated = (unit: string, count: number) => `[${unit.repeat(count)}0]`;
 const fields = (count: number, nameOf: (index: number) => string) =>
   `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`;
 
-/** What keeps JSON.parse busiest, each as large as a body may be or of one piece too many. */
+/** Bodies that keep JSON.parse busiest, each as large as one may be or of one piece too many. */
 const TOO_MUCH = [
   ['deep lists', '['.repeat(BYTES), /64 levels/],
   ['deep objects', '{"a":'.repeat(BYTES / 5), /64 levels/],
@@ -135,7 +135,7 @@ it('looks up an exact seed however often the word is in the text', () => {
 });
 
 describe('the pieces of a chunked body', () => {
-  /** What is answered to spaces in so many pieces, and a right body after them; empty if it is cut. */
+  /** Answer to spaces in so many pieces, and a right body after them; empty if it is cut. */
   async function answerTo(numPieces: number): Promise<string> {
     const { hostname, port } = new URL((await server()).url);
     const socket = connect(Number(port), hostname);

@@ -27,7 +27,7 @@ function textsOf(answer: Answer): (string | undefined)[] {
   return answer.choices.map(({ text, message }) => text ?? message?.content);
 }
 
-/** What each choice's chunks add up to. */
+/** Sum of each choice's chunks. */
 function streamedTexts(chunks: readonly Answer[]): string[] {
   const texts: string[] = [];
   for (const { index, text, delta } of chunks.flatMap(({ choices }) => choices)) {

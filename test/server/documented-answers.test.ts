@@ -1,4 +1,4 @@
-/** What is answered, held against what /openapi.json says of it. */
+/** Answers of the server, held against what /openapi.json says of them. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
@@ -27,7 +27,7 @@ for (const [name, schema] of Object.entries(document.components.schemas)) {
   ajv.addSchema(schema, `#/components/schemas/${name}`);
 }
 
-/** What the document does not say of `response`, or says otherwise; empty for a true answer. */
+/** Faults of the document about `response`: what it leaves out or says otherwise; empty if it is true. */
 async function untruths({ method, path }: Operation, response: Response): Promise<string> {
   const { status } = response;
   const text = await response.text();
@@ -45,7 +45,7 @@ async function untruths({ method, path }: Operation, response: Response): Promis
 const ENDLESS = new Set(['/models/sse', '/admin/steps']);
 
 test('every example is taken, and answered as documented', async () => {
-  // What the log level's example lets through is written nowhere.
+  // Lines that the log level's example lets through are written nowhere.
   const logger = pino({ level: 'silent' }, { write() {} });
   const target = await server({ logger, maxModelLen: 1024, fillsIn: true });
   const asked = OPERATIONS.filter(({ example }) => example !== undefined);

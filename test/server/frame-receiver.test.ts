@@ -10,7 +10,7 @@ import { FrameReceiver } from '../../src/server/websocket/frame-receiver.ts';
 import { FrameTurns } from '../../src/server/websocket/frame-turns.ts';
 import { FrameWriter } from '../../src/server/websocket/frame-writer.ts';
 
-/** Of a socket, what its receiver looks at. */
+/** Parts of a socket that its receiver looks at. */
 class FakeSocket extends EventEmitter {
   readonly OPEN = 1;
   readonly readyState = 1;

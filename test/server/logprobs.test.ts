@@ -29,7 +29,7 @@ const chatLogprobs = z.strictObject({
 /** As the server gives it: in single precision. */
 const logprobOf = (tokenId: number) => Math.fround(fakeLogprob(tokenId));
 
-/** Of the first choice, over all chunks. */
+/** Logprobs of the first choice, over all chunks. */
 function completionLogprobsOf(answers: readonly Answer[]) {
   const parts = answers
     .flatMap(({ choices }) => choices)

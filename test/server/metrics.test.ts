@@ -51,7 +51,7 @@ test('ten requests move counters and histograms by exact amounts', async () => {
     request_inference_time_seconds_count: 10,
     request_time_per_output_token_seconds_count: 10,
     request_params_max_tokens_sum: 50,
-    // Of the fake engine, a token in each step.
+    // Counts of the fake engine, a token in each step.
     iteration_tokens_total_sum: 50,
     iteration_tokens_total_count: 50,
     'cache_config_info{block_size="16",num_gpu_blocks="64"}': 1,

@@ -21,7 +21,7 @@ const server = useServers();
 const PATH = '/v1/prefetch';
 const messages = [{ role: 'system', content: 'You are terse, and kind to those who ask.' }];
 
-/** What the engine was asked, as text, and how. */
+/** Requests to the engine, as text, and how. */
 function askedOf({ engine, runtime }: TestServer) {
   return engine.requests.map(({ promptTokenIds, background, cacheSalt, maxTokens }) => ({
     text: runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),
@@ -237,7 +237,7 @@ describe("a conversation's next turn", () => {
       concurrency: 64,
       maxQueue: 64,
     });
-    // What is computed ahead never ends here: one token a prompt is for a real engine.
+    // Work ahead never ends here: one token a prompt is for a real engine.
     vi.spyOn(target.runtime.prefetcher, 'prefetch').mockImplementation(async (_request, signal) => {
       await sleep(60_000, undefined, { signal });
       return { numCachedTokens: 0 };

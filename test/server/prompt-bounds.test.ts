@@ -155,7 +155,7 @@ describe('a prompt that cannot fit by its characters', () => {
     expect(error).toMatchObject({ param: 'prompt', code: 'context_length_exceeded' });
     expect(error.message).toMatch(/maximum context length is 256 tokens.* at least 257 tokens/);
     expect(seen).toEqual([]);
-    // What takes its turn may be as long as it likes, and what it costs is bounded otherwise.
+    // A prompt that takes its turn may be as long as it likes, and its cost is bounded otherwise.
     const costly = { prompt: long, truncate_prompt_tokens: 5 };
     const tooCostly = await errorOf(await post(target, COMPLETIONS, costly), 400);
     expect(tooCostly).toMatchObject({ code: 'too_costly' });

@@ -68,7 +68,7 @@ describe('a grammar past the limits', () => {
         },
       },
     });
-    // What the front does not look at it cannot stall over.
+    // The front cannot stall over what it does not look at.
     for (const fields of [
       { guided_regex: '(' },
       { guided_json: '{' },

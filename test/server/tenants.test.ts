@@ -1,4 +1,4 @@
-/** What one API key can learn of another's, and do to it: nothing. */
+/** Attempts of one API key to learn of another's, and to do to it: in vain. */
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { errorOf, post, type Target } from './support/client.ts';
@@ -109,7 +109,7 @@ describe('the prefix cache', () => {
       await saltOf(config.apiKeys, b),
       await saltOf(config.apiKeys, a, 's'),
       await saltOf(config.apiKeys, b, 's'),
-      // What a client would have to send if names and salts were only put together.
+      // Salts a client would have to send if names and salts were only put together.
       await saltOf(config.apiKeys, a, '#2s'),
       await saltOf(config.apiKeys, a, '","'),
     ]);

@@ -57,7 +57,7 @@ test('whole characters and short texts stay as they are', () => {
 
 /** A text that is put into another, or what an error says, cut without `told`. */
 const BARE_CUT = /\$\{[^}]*\.slice\(0, [^-]|(?:message|reason)\.slice\(0, [^-]/;
-/** What clients never say: digests, our own dates and lists, and bodies that are sent on. */
+/** Texts that clients never say: digests, our own dates and lists, and bodies that are sent on. */
 const OURS = /digest\(|toString\(|date\.slice|names\.slice|#body\.slice|path\.length/;
 
 test('no message is made of a text that was cut between the halves of a character', () => {

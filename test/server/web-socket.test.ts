@@ -185,7 +185,7 @@ test('a socket that answers no ping is cut', async () => {
   const pinged = Promise.all([answering, dead].map(({ socket }) => once(socket, 'ping')));
   vi.advanceTimersByTime(20);
   await pinged;
-  // What is answered after the pong.
+  // Sent so that its answer comes after the pong.
   answering.send('');
   await answering.until(({ error }) => error !== undefined);
   vi.advanceTimersByTime(20);

@@ -154,7 +154,7 @@ test('every variable that this repository speaks of is known', () => {
   ).toEqual([]);
 });
 
-/** Of C++, of texts, and of tests like this one. */
+/** Names of C++, of texts, and of tests like this one. */
 const MADE_UP = [
   'CHAIRLIFT_SOURCES',
   'CHAIRLIFT_CONTINUES_HERE',

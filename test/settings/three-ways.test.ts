@@ -49,7 +49,7 @@ function sampleOf(spec: FlagSpec): string {
   throw new Error(`no sample is a value of ${spec.flags}`);
 }
 
-/** What a command takes besides, to be started at all. */
+/** Words that a command takes besides, to be started at all. */
 function needed(command: CommandName, option: OptionName): { words: string[]; flags: string[] } {
   const { operands, flags } = commandSpec(command);
   return {
@@ -124,7 +124,7 @@ test('each flag is the same on the command line, in the environment and in a fil
         expect(typed, `${command} ${spec.flags}`).not.toBe(unset);
       }
       if (!isSwitch(spec)) continue;
-      // Of `--x`, `--no-x` and `--x=no`, the last two mean the same.
+      // The last two of `--x`, `--no-x` and `--x=no` mean the same.
       const [on, off, no] = [...typedAs.values()];
       if (on === off || off !== no) stuck.push(`${command} ${spec.flags}`);
     }

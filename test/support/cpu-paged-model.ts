@@ -49,7 +49,7 @@ export class CpuPagedModel implements PagedModel {
     this.#config = config;
     this.#rotary = rotaryTables(config, config.maxPositionEmbeddings);
     const size = numPages * pageLength * config.numKvHeads * config.headDim;
-    // What is not to be read is not a number.
+    // Values not to be read are not numbers.
     const memory = () => new Float32Array(size).fill(NaN);
     this.#caches = cuts.map(() => ({ pageLength, keys: memory(), values: memory() }));
     this.#cuts = cuts;

@@ -18,7 +18,7 @@ import type { SlotTable } from '../../src/engine/kv-cache/slot-table.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from './engine-requests.ts';
 
-/** What lies between decoding slots is nobody's. */
+/** Cells between decoding slots are nobody's. */
 const HOLES: SlotTable = {
   ownerOf: () => null,
   grow: () => true,

@@ -11,7 +11,7 @@ import type { RandomTextEngine } from './random-text-engine.ts';
 
 export interface DrawnCall {
   readonly tool: DrawnTool;
-  /** What the model wrote. */
+  /** Text that the model wrote. */
   readonly written: string;
   /** Whether the model came to an end within its tokens. */
   readonly hasEnded: boolean;

@@ -4,9 +4,9 @@ import type { TextGrammar } from '../../src/grammar/grammar-source.ts';
 export interface DrawnTool {
   readonly name: string;
   readonly kind: 'lark' | 'regex' | 'strict';
-  /** Of custom tools. */
+  /** Grammar of custom tools. */
   readonly input?: TextGrammar;
-  /** Of strict functions. */
+  /** Schema of strict functions. */
   readonly parameters?: object;
   /** Whether a text, or the JSON of arguments, is as it should be; by other means than a grammar. */
   readonly isRight: (text: string) => boolean;

@@ -3,7 +3,7 @@ import type { EngineRequest, SamplingParams } from '../../src/engine/request.ts'
 
 export { GREEDY };
 
-/** Of a request whose logits are read: a greedy one's may be left out. */
+/** Parameters of a request whose logits are read: a greedy one's may be left out. */
 export const READS_LOGITS: Partial<SamplingParams> = { temperature: 1 };
 
 /** A greedy request for `maxTokens` tokens, with whatever is given changed. */

@@ -13,11 +13,11 @@ import {
 } from '../../src/engine/step.ts';
 
 export const FAKE_VOCAB_SIZE = 97;
-/** What dead slots write, and what prompts are padded with. */
+/** Token that dead slots write, and the one that pads prompts. */
 const DEAD_TOKEN = -1;
 const PADDING = -2;
 
-/** What the fake model says after a text: depends on every token and its place. */
+/** Token that the fake model says after a text: depends on every token and its place. */
 export function fakeNextToken(tokenIds: Iterable<number>): number {
   let hash = 17;
   let position = 0;
@@ -25,7 +25,7 @@ export function fakeNextToken(tokenIds: Iterable<number>): number {
   return hash % FAKE_VOCAB_SIZE;
 }
 
-/** What the request gives on an engine of its own. */
+/** Tokens that the request gives on an engine of its own. */
 export function fakeContinuation({
   promptTokenIds,
   outputTokenIds,

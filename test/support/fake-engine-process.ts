@@ -53,7 +53,7 @@ export class FakeEngineProcess implements EngineHandle {
   readonly commands: EngineCommand[] = [];
   /** Says nothing of its slots. */
   isMute = false;
-  /** Of which steps records are wanted; null for none. */
+  /** Interval in steps of the wanted records; null for none. */
   every: number | null = null;
   readonly #events: EngineProcessEvents;
   readonly #options: FakeProcessOptions;

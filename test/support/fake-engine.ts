@@ -31,9 +31,9 @@ export interface FakeEngineOptions {
   readonly numFree?: number;
   /** Tokens delivered at once, as when the consumer fell behind. */
   readonly tokensPerBatch?: number;
-  /** What every request finds in the prefix cache; none unless told. */
+  /** Tokens that every request finds in the prefix cache; none unless told. */
   readonly numCachedTokens?: number;
-  /** What it says of itself, where that matters. */
+  /** Facts it tells of itself, where they matter. */
   readonly info?: Partial<EngineInfo>;
 }
 
@@ -226,7 +226,7 @@ export function fakeReading(promptTokenIds: Int32Array, readout: Readout): Float
   return Float32Array.from(readout.tokenIds, (id) => ((first + last + length) % (id + 2)) - 1);
 }
 
-/** Of a token, whatever the request: the higher its id, the less likely. */
+/** Logprob of a token, whatever the request: the higher its id, the less likely. */
 export function fakeLogprob(tokenId: number): number {
   return -(tokenId + 1) / 8;
 }

@@ -4,7 +4,7 @@
 import { Writable } from 'node:stream';
 
 class ResponseStream extends Writable {
-  /** What is sent before the first write, as the real one has it. */
+  /** Sends what goes before the first write, as the real one does. */
   onFirstWrite = () => {};
 
   write(...args) {
@@ -31,6 +31,6 @@ globalThis.awslambda = {
 
 const { handler } = await import(process.argv[2]);
 process.on('message', (event) => {
-  // What it throws ends the process, as it ends an instance of the function.
+  // An error that it throws ends the process, as it ends an instance of the function.
   void handler(event, new ResponseStream(), {}).then(() => process.send({ isEnd: true }));
 });

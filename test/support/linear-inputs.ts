@@ -10,7 +10,7 @@ import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-/** What every linear layer of a float32 decoder reads over a text [tokens, columns], by its name. */
+/** Inputs of every linear layer of a float32 decoder over a text [tokens, columns], by its name. */
 export async function linearInputs(
   config: DecoderConfig,
   weights: WeightSource,

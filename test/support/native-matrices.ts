@@ -60,7 +60,7 @@ export function storedMatrix(
 
 export const floatMatrix = (values: Float32Array): Matrix => ({ values, stored: null });
 
-/** What a node of native/ reads of a matrix. */
+/** Inputs of a node of native/ for a matrix. */
 export interface PackedValues {
   readonly layout: PackedLayout;
   readonly values: NodeValue;

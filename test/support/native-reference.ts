@@ -1,4 +1,4 @@
-/** What the operators of native/ compute, in plain loops. */
+/** Operators of native/, computed in plain loops. */
 
 const { fround } = Math;
 
@@ -55,7 +55,7 @@ function roundHalfEven(x: number): number {
 export interface ReferenceWeights {
   readonly integers: readonly Int32Array[];
   readonly scales: readonly Float64Array[];
-  /** What is added to weights, by row and block. */
+  /** Values added to weights, by row and block. */
   readonly offsets?: readonly Float64Array[] | undefined;
   /** Values of a row that share a scale: as many as of activations, or more. */
   readonly block: number;
@@ -99,7 +99,7 @@ export function normalize(
   return x.map((value, i) => (value / Math.sqrt(meanSquare + epsilon)) * (weights[i] ?? 0));
 }
 
-/** What attention sees of one layer; see native/kernels.h. */
+/** Inputs of attention in one layer; see native/kernels.h. */
 export interface ReferenceAttention {
   readonly heads: number;
   readonly kvHeads: number;

@@ -9,7 +9,7 @@ import type { SuiteOptions } from 'vitest';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** What a skipped test needs. */
+    /** Requirement of a skipped test. */
     needs?: string;
   }
 }
@@ -40,7 +40,7 @@ export function registryProgram(name: string, source?: string): Requirement {
   };
 }
 
-/** Of the `python3` in PATH. @param name of PyPI, if its module is called otherwise */
+/** Package of the `python3` in PATH. @param name of PyPI, if its module is called otherwise */
 export function pythonPackage(module: string, name = module): Requirement {
   const find = `import importlib.util, sys; sys.exit(importlib.util.find_spec('${module}') is None)`;
   const { status } = spawnSync('python3', ['-c', find], { stdio: 'ignore' });

@@ -1,4 +1,4 @@
-/** What steps have made, as it is on the disk and as it is served. */
+/** Models that steps have made, as they are on the disk and as they are served. */
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { OneText } from './one-text.ts';

@@ -54,7 +54,7 @@ export async function optimized(
   return { path, report };
 }
 
-/** What killed-optimizer.ts does: two steps, with everything that calibration gives. */
+/** Plan of killed-optimizer.ts: two steps, with everything that calibration gives. */
 export const KILLED_PLAN: OptimizePlan = planOf(
   SMALL,
   [0.25, 0.5].map((pattern) => ({

@@ -53,7 +53,7 @@ const exported = z.object({
 export interface OtlpCollector {
   readonly url: string;
   readonly spans: CollectedSpan[];
-  /** Of the last resource. */
+  /** Attributes of the last resource. */
   resource: CollectedSpan['attributes'];
   close(): void;
 }

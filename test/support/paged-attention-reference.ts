@@ -21,7 +21,7 @@ export interface Rotary {
 }
 
 /**
- * What com.microsoft.PagedAttention is to compute, in plain loops, with SCORE_SCALE: rotates queries and keys by their
+ * Computes com.microsoft.PagedAttention in plain loops, with SCORE_SCALE: rotates queries and keys by their
  * positions, writes keys and values to where the page table says, and attends causally to all that
  * the table leads to.
  * @param qkv [tokens, (numHeads + 2 numKvHeads) * headDim]

@@ -52,7 +52,7 @@ export class Replicas {
     return replicas;
   }
 
-  /** What HAProxy printed: a line for each request. */
+  /** Log of HAProxy: a line for each request. */
   get log(): string {
     return this.#log;
   }

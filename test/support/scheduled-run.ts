@@ -7,7 +7,7 @@ import { Sequence } from '../../src/engine/sequence.ts';
 import type { Segment } from '../../src/engine/step.ts';
 import { engineRequest } from './engine-requests.ts';
 
-/** What every sequence goes on with. */
+/** Token that every sequence goes on with. */
 export const NEXT_TOKEN = 7;
 
 export interface ScheduledRunOptions extends Partial<SchedulerOptions> {
@@ -22,7 +22,7 @@ export interface ScheduledRunOptions extends Partial<SchedulerOptions> {
 export class ScheduledRun {
   readonly scheduler: Scheduler;
   readonly kvCache: SlotCache;
-  /** Of the last step. */
+  /** Outputs of the last step. */
   outputs: readonly TokenOutput[] = [];
 
   constructor(given: ScheduledRunOptions = {}) {

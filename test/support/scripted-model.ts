@@ -17,18 +17,18 @@ const OPENING = '<|im_start|>assistant\\n';
 /** Also the most turns: a value of a head says which one it is. */
 const HEAD_DIM = 64;
 const EPSILON = 1e-6;
-/** Of an MLP's gate: far from 0 on either side. */
+/** Inputs of an MLP's gate: far from 0 on either side. */
 const STEEPNESS = 80;
-/** Of logits: more than any temperature makes up for. */
+/** Scale of logits: more than any temperature makes up for. */
 const GAIN = 16;
 /** Attention scores: of the first mark over all other tokens, and of each mark over the one before. */
 const SCORE = 40;
 const SCORE_STEP = 15;
 
 export interface Script {
-  /** What the model says in its first turn, the second, and so on; the last goes for all that follow. */
+  /** Texts of the model's first turn, the second, and so on; the last goes for all that follow. */
   readonly turns: readonly string[];
-  /** What it says where it has no tools; the same if left out. */
+  /** Text where it has no tools; the same if left out. */
   readonly withoutTools?: string;
 }
 

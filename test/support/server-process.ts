@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { childrenOf } from './processes.ts';
 
-/** What a server prints once it is ready; its address is the first group. */
+/** Line of a server that is ready; its address is the first group. */
 export const STARTED = /at (https?:\/\/\S+)/;
 
 export interface ServerProcess {
@@ -17,11 +17,11 @@ export interface ServerProcess {
 export interface ProcessOptions {
   /** Files and sockets that the process may have open; not on Windows. */
   readonly maxDescriptors?: number;
-  /** What comes on stdin; nothing if left out. */
+  /** Text that comes on stdin; nothing if left out. */
   readonly input?: string;
   /** A module that is loaded first; it may talk to who started the process (`child.send`). */
   readonly preload?: string;
-  /** What to run, and where, in place of `dist/cli/main.js` here. */
+  /** Program to run, and where, in place of `dist/cli/main.js` here. */
   readonly program?: { readonly command: readonly string[]; readonly cwd: string };
 }
 

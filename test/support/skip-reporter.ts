@@ -27,7 +27,7 @@ export default class SkipReporter implements Reporter {
   }
 }
 
-/** What a test or one of the suites around it says that it needs. */
+/** Finds what a test or one of the suites around it says that it needs. */
 function needsOf(test: TestCase): string | undefined {
   let task: TestCase | TestSuite | TestModule = test;
   for (; task.type !== 'module'; task = task.parent) {

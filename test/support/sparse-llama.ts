@@ -5,9 +5,9 @@ const NUMBERS = { Q4_0: 2, Q4_1: 3, Q8_0: 8, Q4_K: 12, Q6_K: 14, IQ4_XS: 23 } as
 
 export interface SparseLlama {
   readonly vocabSize: number;
-  /** Of hidden states, and of all matrices: a multiple of 64, and of the type's blocks. */
+  /** Width of hidden states, and of all matrices: a multiple of 64, and of the type's blocks. */
   readonly width: number;
-  /** Of all matrices. */
+  /** Type of all matrices. */
   readonly type: keyof typeof NUMBERS;
   /** Bytes that are not 0, by tensor and place. */
   readonly pieces: Readonly<Record<string, ReadonlyMap<number, Uint8Array>>>;

@@ -9,7 +9,7 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-/** What texts are put together from: words, code, spaces, digits, scripts, emoji, odd characters. */
+/** Parts of texts: words, code, spaces, digits, scripts, emoji, odd characters. */
 const PARTS: readonly string[][] = [
   [
     'the',

@@ -112,7 +112,7 @@ async function settled(
   });
 }
 
-/** What a stream says of each slot, as the page tells it. */
+/** Cells of each slot by a stream, as the page tells them. */
 function cellsOf(events: readonly StepsEvent[]) {
   return events.flatMap((event) =>
     event.type === 'step'
@@ -437,7 +437,7 @@ test('whoever sees it for the first time is told what it is, and can send reques
     .poll(async () => (await barsOf(page)).filter(({ name }) => name.startsWith('demo-')).length)
     .toBeGreaterThan(8);
   await page.getByRole('button', { name: 'Send 16 requests' }).waitFor();
-  // What was read once is closed from then on.
+  // Help that was read once is closed from then on.
   await page.getByText('What am I looking at?').click();
   await page.reload();
   await page.getByText('engine ready').waitFor();

@@ -8,7 +8,7 @@ import { useServer } from './support/server.ts';
 const url = useServer();
 const open = usePages();
 
-/** What has the focus, by its name or its element. */
+/** Name of what has the focus, or its element. */
 const focused = (page: Page) =>
   page.evaluate(() => {
     const element = document.activeElement;

@@ -140,7 +140,7 @@ test('two tabs show the same chat, and what one deletes does not come back in th
   await begun(one);
   const other = await one.context().newPage();
   await other.goto(one.url());
-  // Of the answer that the first tab writes, the second has what it has, and then more.
+  // The second tab has what it has of the answer that the first writes, and then more.
   await begun(other);
   const early = (await textOf(other).textContent())?.length ?? 0;
   await begun(other, early + 20);

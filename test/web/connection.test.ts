@@ -51,7 +51,7 @@ test('copying works on pages without TLS that are not from this machine', async 
     const dialog = page.getByRole('dialog', { name: 'API key' });
     await dialog.getByLabel('Key', { exact: true }).fill('right-key');
     await dialog.getByRole('button', { name: 'Use this key' }).click();
-    // What a browser offers on pages that it trusts, it does not have here.
+    // Features that a browser offers on pages that it trusts are missing here.
     expect(await page.evaluate(() => isSecureContext)).toBe(false);
     expect(await page.evaluate(() => 'clipboard' in navigator)).toBe(false);
     await ask(page, 'What is 2 + 2?');

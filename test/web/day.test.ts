@@ -76,7 +76,7 @@ async function swipe(page: Page, from: { x: number; y: number }, across: number)
   await session.detach();
 }
 
-/** What a phone is used for: two chats, and a look at the batch. */
+/** Uses of a phone: two chats, and a look at the batch. */
 async function handle(page: Page): Promise<void> {
   const list = page.getByRole('complementary', { name: 'Chats' });
   const openList = async () => {
@@ -122,7 +122,7 @@ async function handle(page: Page): Promise<void> {
   await swipe(page, middle, 40);
   await page.getByRole('button', { name: 'Resume' }).waitFor();
   const before = await ends();
-  // What is under the finger goes with it, here back in time.
+  // Bars under the finger go with it, here back in time.
   await swipe(page, middle, 100);
   const moves = async () =>
     [...(await ends())].flatMap(([name, end]) => {
@@ -205,7 +205,7 @@ test('a day with the page', async () => {
     await page.getByRole('dialog').getByRole('option').first().waitFor();
     await page.keyboard.press('Enter');
     await expect.poll(() => page.locator('.chat-header h1').innerText()).toContain('river');
-    // What was typed is still there.
+    // Typed text is still there.
     expect(await composer(page).inputValue()).toBe('A thought for later');
     await tabTo(page, /^Batch$/, 'Shift+Tab');
     await page.keyboard.press('Enter');

@@ -1,4 +1,4 @@
-/** Which view is shown, by the address. */
+/** Chooses the view by the address. */
 import { effect, signal } from '@preact/signals';
 
 /** Path of the address without a slash at its end; `/ui` is `/`. */

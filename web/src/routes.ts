@@ -4,7 +4,7 @@ import type { IconName } from './components/icon.tsx';
 
 export interface Route {
   readonly path: string;
-  /** What further addresses of the view begin with. */
+  /** Beginning of further addresses of the view. */
   readonly below?: string;
   readonly title: string;
   readonly icon: IconName;

@@ -45,7 +45,7 @@ export class EndpointPicker implements Picker {
         WEIGHTS.queue * queue +
         WEIGHTS.kvCache * kvCache +
         WEIGHTS.prefix * prefix +
-        // Of equals, any.
+        // Any of equals.
         1e-6 * this.#random.uniform();
       if (score > bestScore) [best, bestScore] = [replica, score];
     }
@@ -95,7 +95,7 @@ export class EndpointPicker implements Picker {
   }
 }
 
-/** Of each full block, covering everything before it too. */
+/** Hash of each full block, covering everything before it too. */
 function hashesOf(tokenIds: Int32Array): number[] {
   const hashes: number[] = [];
   for (let end = BLOCK_TOKENS; end <= tokenIds.length; end += BLOCK_TOKENS) {

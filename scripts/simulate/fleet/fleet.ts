@@ -26,7 +26,7 @@ export interface FleetOutcome {
   readonly numRetried: number;
   /** Tokens of the busiest replica in terms of the mean, of those that lived all the time. */
   readonly imbalance: number;
-  /** Of the virtual clock, from start to the last token. */
+  /** Time of the virtual clock, from start to the last token. */
   readonly elapsedMs: number;
 }
 

@@ -1,4 +1,4 @@
-/** What load balancers do, and a fleet's endpoint picker. */
+/** Pickers of load balancers, and a fleet's endpoint picker. */
 import type { Random } from '../../../src/bench/random.ts';
 import { blockHash, saltHash } from '../../../src/engine/kv-cache/prefix-index.ts';
 import type { SimulatedRequest } from '../traffic.ts';

@@ -21,7 +21,7 @@ export interface ReplicaParts {
   readonly recorder?: Recorder | undefined;
 }
 
-/** What a scrape of its metrics says. */
+/** State by a scrape of its metrics. */
 export interface ReplicaState {
   readonly numWaiting: number;
   readonly kvCacheUsage: number;

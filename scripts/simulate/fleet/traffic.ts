@@ -22,7 +22,7 @@ const SYSTEM_PROMPT_TOKENS = 256;
 export interface FleetLoad {
   readonly machine: Machine;
   readonly numReplicas: number;
-  /** Of what the fleet could serve without a prefix cache, on average. */
+  /** Share of what the fleet could serve without a prefix cache, on average. */
   readonly load: number;
   readonly seconds: number;
   readonly shape: Shape;

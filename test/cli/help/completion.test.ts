@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => rm(folder, { recursive: true }));
 
-/** What Bash offers after words, the last of which is being typed. */
+/** Words that Bash offers after words, the last of which is being typed. */
 function inBash(...words: string[]): string[] {
   const script = `
     source "$1"; shift

@@ -67,7 +67,7 @@ test('steps of the environment come in a fixed order, those of a file in its own
   const pruned = { step: 'prune-mlp', share: 0.3, ratios: 'uniform', refit: false };
   const rounded = { step: 'rounding', method: 'gptq', blockSize: 64 };
   expect(await parse('', env)).toEqual([pruned, rounded]);
-  // What is typed is the whole recipe.
+  // Typed flags are the whole recipe.
   expect(await parse('--rounding awq', env)).toEqual([{ ...rounded, method: 'awq' }]);
   const file = await ConfigFile.create();
   const yaml = 'sparsity: 2:4\nprune-mlp: 30%\nrefit: none\nrounding: gptq';

@@ -19,7 +19,7 @@ const FACTS = {
 
 test.each([
   [['completions', 'chat'], 'curl -N http://127.0.0.1:8000/v1/chat/completions '],
-  // What its files say of a model that is not loaded.
+  // Kinds by the files of a model that is not loaded.
   [['completions'], 'curl -N http://127.0.0.1:8000/v1/chat/completions '],
   [null, 'curl -N http://127.0.0.1:8000/v1/chat/completions '],
   [['embeddings'], 'curl -N http://127.0.0.1:8000/v1/embeddings '],

@@ -23,7 +23,7 @@ describe('the address is that of the server', () => {
     [{ host: 'fe80::1' }, 'http://[fe80::1]:8000/livez'],
     [{ host: '10.0.0.7', port: 80 }, 'http://10.0.0.7/livez'],
     [{ host: 'llm.example', tlsCert: 'cert.pem' }, 'https://llm.example:8000/livez'],
-    // Which has no TLS.
+    // A port without TLS.
     [{ tlsCert: 'cert.pem', metricsPort: 9090 }, 'http://127.0.0.1:9090/livez'],
     [{ port: 0, metricsPort: 9090 }, 'http://127.0.0.1:9090/livez'],
     // A free port, which is not known.

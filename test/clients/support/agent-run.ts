@@ -25,9 +25,9 @@ export const MODEL = 'scripted';
 /** How it ends. */
 export const END = 'All done.';
 
-/** What a program is started with. */
+/** Settings that a program is started with. */
 export interface Surroundings {
-  /** Of the server. */
+  /** Address of the server. */
   readonly url: string;
   /** A new one, so that nothing of this machine is used or kept. */
   readonly home: string;
@@ -41,7 +41,7 @@ export interface Command {
   /** Arguments with which it is started once before, to be set up; left out where files do. */
   readonly first?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What comes on stdin; nothing if left out. */
+  /** Text that comes on stdin; nothing if left out. */
   readonly input?: string;
 }
 
@@ -55,9 +55,9 @@ export interface Agent {
   readonly needs: readonly Requirement[];
   /** Where its turns are asked for. */
   readonly path: string;
-  /** What it puts elsewhere in each turn, so that this is computed again; left out for nothing. */
+  /** Text that it moves in each turn, so that this is computed again; left out for nothing. */
   readonly moves?: string;
-  /** What the model says in each turn but the last: a call, or a text for agents that call no tools. */
+  /** Texts of the model in each turn but the last: a call, or text for agents that call no tools. */
   turns(work: string): readonly (Call | string)[];
   /** Writes its settings. @returns how it is started */
   setUp(surroundings: Surroundings): Promise<Command> | Command;

@@ -5,7 +5,7 @@ import { temporaryCache } from '../../support/temporary-cache.ts';
 
 export const MODEL = 'summit';
 
-/** What the model was trained to call. */
+/** Function that the model was trained to call. */
 export const WEATHER = {
   name: 'get_weather',
   description: 'Get the weather in a city',

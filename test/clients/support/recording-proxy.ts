@@ -7,7 +7,7 @@ export interface Exchange {
   readonly method: string;
   /** Without its query. */
   readonly path: string;
-  /** What was sent, as far as it had arrived when the answer began. */
+  /** Body that was sent, as far as it had arrived when the answer began. */
   readonly body: string;
   readonly status: number;
   readonly contentType: string;

@@ -42,7 +42,7 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
 
   test('#14 a failure in mid-stream is an error event, then [DONE] (vLLM)', async () => {
     const { target } = await start('--request-timeout', '0.3');
-    // Of one greedy text, which repeats itself, drafts can make all in that time.
+    // Drafts could make all of one greedy text, which repeats itself, in that time.
     const several = { ...LONG, n: 8, temperature: 1 };
     const { events, isDone } = await target.stream(CHAT, several);
     expect(isDone).toBe(true);

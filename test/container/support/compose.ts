@@ -9,7 +9,7 @@ import {
 } from '../../../scripts/container/store.ts';
 
 const PROJECT = 'chairlift-test';
-/** What podman-compose calls containers. */
+/** Name that podman-compose gives a container. */
 const container = (service: string) => `${PROJECT}_${service}_1`;
 
 const run = promisify(execFile);
@@ -63,7 +63,7 @@ export class Compose {
     return { memory: memory ?? NaN, cpus: (nanoCpus ?? NaN) / 1e9 };
   }
 
-  /** What all have printed. */
+  /** Output of all so far. */
   logs(services: readonly string[]): string {
     return services
       .map((service) => {

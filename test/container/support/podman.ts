@@ -12,7 +12,7 @@ export function podman(...args: readonly string[]): string {
   return execFileSync('podman', args, { env, encoding: 'utf8', stdio: 'pipe', maxBuffer: 2 ** 26 });
 }
 
-/** What a program prints in a container of its own. */
+/** Output of a program in a container of its own. */
 export function printed(image: string, ...command: readonly string[]): string {
   return podman('--runtime', 'runc', 'run', '--rm', ...RUN_OPTIONS, image, ...command).trim();
 }

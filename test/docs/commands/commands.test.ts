@@ -39,7 +39,7 @@ beforeAll(async () => {
   home = await Home.make();
 });
 
-/** What a failure leaves behind would keep its port. */
+/** Servers that a failure leaves behind would keep their port. */
 afterEach(() => {
   for (const shell of shells.splice(0)) shell.kill();
 });

@@ -26,7 +26,7 @@ export interface Block {
   readonly page: string;
   /** Number of its first line, or of the list around it. */
   readonly line: number;
-  /** What stands behind the fence. */
+  /** Word behind the fence. */
   readonly language: string;
   readonly text: string;
   /** Content of the HTML comment directly before it. */
@@ -62,7 +62,7 @@ export function linksOf(text: string): string[] {
   return tokens.map((token) => token.href);
 }
 
-/** What links to headings end with, as GitHub makes it of them. */
+/** Ends of links to headings, as GitHub makes them. */
 export function anchorsOf(text: string): string[] {
   const seen = new Map<string, number>();
   return Array.from(tokensOf(text, 'heading'), (heading) => {

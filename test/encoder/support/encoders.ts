@@ -8,7 +8,7 @@ import type { EncoderPrecision } from '../../../src/model/encoder/bert-graph.ts'
 
 const vectors = z.array(z.array(z.number()));
 
-/** What scripts/references/encoders.py writes. */
+/** Output of scripts/references/encoders.py. */
 const referenceSchema = z.object({
   texts: z.array(z.string()).default([]),
   query: z.string().default(''),

@@ -28,7 +28,7 @@ const known = new Map<string, unknown>([
 
 let lastId = 0;
 
-/** What comes of texts that begin so; null where the grammar does not let them. */
+/** Texts that come of such beginnings; null where the grammar does not let them. */
 async function goOn(format: string, beginnings: readonly string[]): Promise<(string | null)[]> {
   const { layout } = toolCallFormat(format);
   const form = { kind: 'tools' as const, layout, tools, isRequired: false, parallel: true };
@@ -103,7 +103,7 @@ describe.each(['hermes', 'mistral', 'llama3_json'] as const)('%s', (format) => {
       `${begin}add(1)`,
     ];
     expect(await goOn(format, wrong)).toEqual(wrong.map(() => null));
-    // What is not strict may have any object.
+    // A tool that is not strict may have any object.
     const loose = `${begin}{"name": "look", "${argumentsKey}": {"at": [1, {"x": null}]}}`;
     expect((await goOn(format, [loose]))[0]?.startsWith(loose)).toBe(true);
   });

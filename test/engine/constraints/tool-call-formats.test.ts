@@ -42,7 +42,7 @@ const known = new Map<string, unknown>([
 
 let lastId = 0;
 
-/** What comes of texts that begin so; null where the grammar does not let them. */
+/** Texts that come of such beginnings; null where the grammar does not let them. */
 async function goOn(
   layout: ToolCallLayout,
   tools: readonly { readonly name: string }[],

@@ -71,7 +71,7 @@ describe('the cost model', () => {
   ])('follows a machine that others slow down, and as fast when it is free: $kind', (runs) => {
     const costs = new CostModel();
     const probe = { ...NOTHING, ...runs.runOf(7) };
-    /** Of what it takes, and of what it is expected to. */
+    /** Expected time over the usual one. */
     const share = () => costs.expectedMs(probe) / runs.usualMs(7);
     let turn = 0;
     const run = (slowness: number) => {

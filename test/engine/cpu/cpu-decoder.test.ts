@@ -175,7 +175,7 @@ describe.each(SETTINGS.slice(0, orLong(2, SETTINGS.length)))(
       maxTokens: Math.min(orLong(64, 100), 224 - request.promptTokenIds.length),
     }));
     let undisturbed: readonly number[][] | undefined;
-    /** What each gets alone, prompts taken whole. */
+    /** Tokens that each gets alone, prompts taken whole. */
     function textsOf(model: BuiltModel): readonly number[][] {
       if (undisturbed) return undisturbed;
       const plain = open(model, { maxNumSeqs: 1, maxModelLen: 224, maxNumBatchedTokens: 4096 });

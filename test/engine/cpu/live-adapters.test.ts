@@ -49,7 +49,7 @@ const build = (graphs: AdapterGraphs) => buildWithAdapters(cache.path, 'llama', 
 const openDecoder = (family: string, maxActive: number, graphs?: AdapterGraphs) =>
   openWithAdapters(cache.path, family, maxActive, graphs);
 
-/** What no request picks; see below. */
+/** Adapters that no request picks; see below. */
 const MERGED_ONLY = ['gemma2-dora', 'granite-saved', 'olmo2-embedding'];
 const ADAPTERS = await readdir(join(FIXTURES, 'adapters'));
 
@@ -84,7 +84,7 @@ describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('native %s
     const texts = [adapter, null, muted].map((each) => ({ ids, adapter: each }));
     const [adapted, plain, unchanged] = runTogether(decoder, texts, 4);
     decoder.release();
-    // What is left is the rounding of the model's own weights and activations: most for routers.
+    // The rest is the rounding of the model's own weights and activations: most for routers.
     const apart = deviation(plain?.logits[0], logits);
     expect(apart).toBeGreaterThan(0.5);
     expect(deviation(adapted?.logits[0], logits)).toBeLessThan(apart / 5);
@@ -218,7 +218,7 @@ describe('adapters in one batch', () => {
   });
 });
 
-/** Of one matrix. @returns its folder */
+/** Adapter of one matrix. @returns its folder */
 async function randomAdapter(module: string, rows: number, columns: number): Promise<string> {
   const folder = await temporaryDirectory();
   const random = new RandomWeights(1);

@@ -30,7 +30,7 @@ function open(
   maxNumBatchedTokens: number,
   sharedMemoryFd: number | null = null,
 ): OpenedEngine {
-  // What native kernels computed is computed again, to the same bits.
+  // Results of native kernels are computed again, to the same bits.
   const durableKv = model.manifest.kernels !== 'native';
   const options = {
     model,

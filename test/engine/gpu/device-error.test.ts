@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { onDevice, setUpOnDevice } from '../../../src/engine/gpu/device-error.ts';
 import { OrtError } from '../../../src/ort/error.ts';
 
-/** What providers said when their device was lost or had no more memory, in their lines. */
+/** Lines of providers whose device was lost or had no more memory. */
 const SAID: readonly { text: string; message: string }[] = [
   {
     text:

@@ -1,4 +1,4 @@
-/** What the cache says of its blocks, read as routers read it, is what it holds. */
+/** Messages of the cache about its blocks, read as routers read them, tell what it holds. */
 
 // Not vitest's expect: it is asked in the middle of a script.
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ import { engineRequest } from '../../support/engine-requests.ts';
 import { unpack } from '../../support/msgpack-reader.ts';
 
 const SALT = 'a client';
-/** What texts with the salt begin with here, so that a text says whether it has it. */
+/** Token that texts with the salt begin with here, so that a text says whether it has it. */
 const SALTED_TOKEN = 9;
 
 /** A router's view, from messages alone. */

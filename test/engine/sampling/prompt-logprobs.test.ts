@@ -12,7 +12,7 @@ import { FAKE_VOCAB_SIZE, fakeNextToken } from '../../support/fake-decoder.ts';
 const models = await builtModels();
 afterAll(() => models.remove());
 
-/** What the fake model gives: a logit of 1 for the token it says next, 0 for all others. */
+/** Logprob by the fake model: a logit of 1 for the token it says next, 0 for all others. */
 function fakeLogprob(tokenIds: readonly number[], next: number): number {
   const logit = fakeNextToken(tokenIds) === next ? 1 : 0;
   return logit - Math.log(FAKE_VOCAB_SIZE - 1 + Math.E);
@@ -30,7 +30,7 @@ function own({ tokenIds, logprobs, ranks }: Logprobs): { tokenId: number; logpro
 describe('prompt log-probabilities', () => {
   const prompts = fc.array(
     fc.record({
-      // Of few tokens, so that prompts begin alike, and longer than a block of the prefix cache.
+      // Few different tokens, so that prompts begin alike, and longer than a block of the prefix cache.
       prompt: fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 40 }),
       promptLogprobs: fc.constantFrom(null, 0, 3),
       maxTokens: fc.integer({ min: 1, max: 12 }),

@@ -45,7 +45,7 @@ function sortedByDefinition(logits: Float32Array): number[] {
   return [...logits.keys()].sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0) || a - b);
 }
 
-/** What is kept, by definition: sort everything, cut. */
+/** Tokens kept, by definition: sort everything, cut. */
 function keptByFullSort(
   logits: Float32Array,
   weights: Float64Array,

@@ -46,7 +46,7 @@ describe('admission', () => {
     expect(run.step()).toEqual({ 2: 'tokens 40 to 41' });
   });
 
-  /** What is told of the prompt's tokens in the cache, where another began with so many of them. */
+  /** Number told of the prompt's tokens in the cache, where another began with so many of them. */
   function cachedOf(numShared: number, salts: readonly [string, string] = ['', '']) {
     const run = new ScheduledRun({ prefixCaching: true });
     for (const [index, cacheSalt] of salts.entries()) {

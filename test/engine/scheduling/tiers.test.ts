@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CostModel } from '../../../src/engine/costs/cost-model.ts';
 import { ScheduledRun, type ScheduledRunOptions } from '../../support/scheduled-run.ts';
 
-/** Of a batch: worse than what is usual. */
+/** Tier of a batch: worse than what is usual. */
 const BATCH = { tier: 1000, priority: 1000 };
 /** Better, and with a promise about its pace. */
 const INTERACTIVE = { tier: -10, priority: -10 };

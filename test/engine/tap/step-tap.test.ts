@@ -66,13 +66,13 @@ function open(shape: Shape) {
 
 /** How far a request is, by what records say of it. */
 interface Followed {
-  /** Of its text. */
+  /** Tokens of its text. */
   length: number;
   /** Where its next cell has to begin; null while it has no slot. */
   next: number | null;
 }
 
-/** What an engine did in a step, and what its record says of it. */
+/** Engine whose steps are held against its record of them. */
 class FollowedEngine {
   readonly checked: ReturnType<typeof open>;
   readonly seen = { sentBack: 0, cached: 0, held: 0, failed: 0, kept: 0, accepted: 0, waiting: 0 };

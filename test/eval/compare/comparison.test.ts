@@ -55,7 +55,7 @@ describe('the table', () => {
       '1.7234',
       '80.0 % (4/5)',
     ]);
-    // What `auto` picked is told.
+    // The pick of `auto` is told.
     expect(cells[3]?.[1]).toBe('foothill (int8)');
   });
 

@@ -187,7 +187,7 @@ describe('a request that waits', () => {
     expect(await answer).toBe('gone');
     expect(ran).toHaveLength(1);
     expect(batcher.stats).toMatchObject({ numCancelled: 996, numWaiting: 0 });
-    // Of too many listeners.
+    // Node would warn of too many listeners.
     expect(warnings).toEqual([]);
   });
 

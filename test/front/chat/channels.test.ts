@@ -29,7 +29,7 @@ interface Options {
   readonly withTools?: boolean;
 }
 
-/** What a client that streams puts together. */
+/** Puts together what a client that streams does. */
 function read(pieces: readonly string[], options: Options = {}) {
   const { isCut = false, prompt = '<|start|>assistant', withTools = true } = options;
   const parser = new ChannelParser(withTools ? tools : null, prompt);

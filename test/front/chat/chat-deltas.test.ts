@@ -35,7 +35,7 @@ function deltasOf(pieces: readonly string[], reason: 'stop' | 'length' = 'stop',
   });
 }
 
-/** What all deltas come to. */
+/** Sum of all deltas. */
 function whole(deltas: readonly ChatDelta[]) {
   const message = new AssistantMessage();
   for (const delta of deltas) message.add(delta);

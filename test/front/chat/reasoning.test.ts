@@ -84,7 +84,7 @@ describe('reasoning', () => {
 
   it('is marked as the template shows', () => {
     expect(detectReasoningFormat('{{ messages }}')).toBeNull();
-    // What a tool has answered.
+    // Tags around the answer of a tool.
     expect(detectReasoningFormat("'<think>' '\\n<response>'")).toBe(THINK);
     for (const format of REASONING_FORMATS) {
       expect(detectReasoningFormat(`{{ ${format.shownBy.join(' ')} }}`)).toBe(format);

@@ -36,7 +36,7 @@ function text(token: number): TokenInput {
   return { type: 'tokens', ids: Int32Array.of(token), secondStart: 1 };
 }
 
-/** What became of each: its token, or an error's message. */
+/** Outcome of each: its token, or an error's message. */
 async function outcomesOf(client: EncoderClient, tokens: readonly number[]) {
   const outcomes = client.run(tokens.map(text));
   await vi.advanceTimersByTimeAsync(LONG_MS);

@@ -63,7 +63,7 @@ interface Setup {
   readonly engine: FakeEngine;
   readonly admission: Admission;
   readonly generator: TextGenerator;
-  /** What observers were told, without times. */
+  /** Events that observers were told, without times. */
   readonly events: string[];
 }
 

@@ -4,7 +4,7 @@ import { warmUp } from '../../../src/front/generation/warm-up.ts';
 
 const shape = { maxNumSeqs: 6, maxModelLen: 100, maxNumBatchedTokens: 512, vocabSize: 50 };
 
-/** What a warm-up asks of an engine: prompts, and how many at once. */
+/** Requests of a warm-up to an engine: prompts, and how many at once. */
 async function asked(...[mode, changes = {}]: readonly ['off' | 'quick' | 'full', object?]) {
   const prompts: number[] = [];
   const atOnce: number[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Admission, QueueFullError } from '../../../src/front/queue/admission.ts';
 
-/** Of a request of its own. */
+/** Signal of a request of its own. */
 const never = () => new AbortController().signal;
 const BATCH = { tier: 1000, priority: 1000 };
 

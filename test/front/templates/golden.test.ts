@@ -47,7 +47,7 @@ it.each(templates)('%s', (name) => {
     (template.knowsCalls || messages.every(({ tool_calls: calls }) => calls === undefined));
   const known = conversations.flatMap((chat, index) => {
     const expected = rendered[name]?.[index];
-    // What Transformers refuses, and what we tell as text, is compared elsewhere.
+    // Chats that Transformers refuses and we tell as text are compared elsewhere.
     return expected && isShown(chat) ? [{ chat, index, expected }] : [];
   });
   expect(known.length).toBeGreaterThan(10);

@@ -13,7 +13,7 @@ const digits = (individual: boolean) => ({
   pretokenizers: [{ type: 'Digits', individual_digits: individual }, BYTE_LEVEL],
 });
 
-/** Of GPT-2's letters for bytes, and pairs that cross what may be the border of a word. */
+/** Tokenizer of GPT-2's letters for bytes, and pairs that cross what may be the border of a word. */
 function tokenizerWith(preTokenizer: unknown): TextTokenizer {
   const bytes = Array.from({ length: 256 }, (_, byte) => {
     const isShown = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);

@@ -34,7 +34,7 @@ interface Read {
   readonly numWhole: number;
 }
 
-/** What a client that streams puts together, in order. */
+/** Puts together what a client that streams does, in order. */
 function read(format: ToolCallFormat, pieces: readonly string[], isCut = false): Read {
   const parser = new ToolCallParser(format.layout, tools);
   const calls: { name: string; arguments: string }[] = [];

@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 /** Inputs that are run together: more the rarer something is new. */
 const MIN_BATCH = 16;
 const MAX_BATCH = 1024;
-/** Of those to a server, which takes only so many at once. */
+/** Inputs to a server, which takes only so many at once. */
 const MAX_PARALLEL = 64;
 /** Bytes on the heap that may be there more than after the first inputs. */
 const MAX_GROWTH = 96 * 2 ** 20;
@@ -146,7 +146,7 @@ export class Fuzzer {
   }
 
   #found(what: string, input: Buffer): void {
-    // Of the same place, or with the same words.
+    // Kind: the same place, or the same words.
     const kind = / at .*$/.exec(what)?.[0] ?? what.slice(0, 40).replaceAll(/\d+/g, '0');
     const known = this.#findings.get(kind);
     if (known === undefined || known.input.length > input.length)

@@ -20,7 +20,7 @@ import type { FuzzJob } from './worker.ts';
 const HANG_CPU_SECONDS = 20;
 const LOOK_MS = 1000;
 const MAX_INPUT_BYTES = 65_536;
-/** Of the corpus of one target. */
+/** Most bytes of the corpus of one target. */
 const MAX_KEPT_BYTES = 24_576;
 const MEMORY = { maxOldGenerationSizeMb: 1024 };
 const FOUND = '.cache/fuzz';

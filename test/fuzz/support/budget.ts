@@ -1,4 +1,4 @@
-/** What a body of at most 64 KB may cost the front. */
+/** Costs that a body of at most 64 KB may cause the front. */
 import type { FuzzedServer } from './fuzzed-server.ts';
 
 export const MAX_FUZZED_CHARACTERS = 64_000;

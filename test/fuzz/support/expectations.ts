@@ -1,4 +1,4 @@
-/** What must hold whatever was sent. */
+/** Conditions that hold whatever was sent. */
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { fieldsOf } from './short-answers.ts';
@@ -6,7 +6,7 @@ import { fieldsOf } from './short-answers.ts';
 /** Longer than any of the short answers that are asked for takes. */
 const HANG_MS = 20_000;
 
-/** What a request is told that asked for too short a deadline. */
+/** Message to a request that asked for too short a deadline. */
 const TIMED_OUT = 'The request took longer than its timeout.';
 
 const openAiError = z.strictObject({

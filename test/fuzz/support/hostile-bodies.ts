@@ -39,7 +39,7 @@ const DEEPER: readonly Place[] = [
   ['metadata', { a: HOLE }],
 ];
 
-/** What makes a grammar of the tools. */
+/** Choices that make a grammar of the tools. */
 const FORCED = [undefined, 'required', { type: 'any' }] as const;
 
 /**

@@ -11,7 +11,7 @@ const repeated = (unit: fc.Arbitrary<string>): fc.Arbitrary<string> =>
       text.repeat(Math.min(count, MAX_CHARACTERS / Math.max(1, text.length))),
     );
 
-/** What tokenizers, templates, regular expressions and JSON itself take a particular way. */
+/** Text that tokenizers, templates, regular expressions and JSON itself take a particular way. */
 const unit = fc.constantFrom(
   ...['7', 'a', ' ', '\n', '"', '\\', '{', '[', '(', '0', '.', '-', "'", '\0', '\u{FFFD}'],
   ...['e\u0301', '\u{1F469}\u200D\u{1F680}', '\u202E', '\uD800', 'ß', 'İ', '\u00A0', 'ａ'],

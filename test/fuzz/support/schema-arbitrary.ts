@@ -111,7 +111,7 @@ function objects({ properties = {}, required = [] }: Schema, depth: number) {
   const fields = Object.entries(properties).map(([name, property]) => {
     const values = valuesOf(property, depth - 1);
     if (isRequired.has(name)) return [name, values] as const;
-    // Of a body, most fields are left out, so that those that are there get past each other's checks.
+    // Most fields of a body are left out, so that those that are there get past each other's checks.
     const weight = depth === MAX_DEPTH ? 1 : 6;
     const absent = { weight: 3, arbitrary: fc.constant(undefined) };
     return [name, fc.oneof({ weight, arbitrary: values }, absent)] as const;

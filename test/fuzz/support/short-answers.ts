@@ -16,7 +16,7 @@ export function withLimits<T extends string | Uint8Array>(
   if (fields === null) return body;
   const open = toText(openOf(fields, limits));
   if (open === null || open === '{}') return body;
-  // Of two fields with one name the last one counts.
+  // The last of two fields with one name counts.
   const start = text.slice(0, text.lastIndexOf('}'));
   const separator = Object.keys(fields).length === 0 ? '' : ',';
   return `${start}${separator}${open.slice(1)}`;
@@ -43,7 +43,7 @@ function openOf(
       if (typeof value !== 'number' || value < 0) open[name] = limit;
       continue;
     }
-    // What is no object is refused.
+    // A value that is no object is refused.
     if (value !== undefined && (typeof value !== 'object' || Array.isArray(value))) continue;
     const inner = openOf({ ...value }, limit);
     if (Object.keys(inner).length > 0) open[name] = { ...value, ...inner };

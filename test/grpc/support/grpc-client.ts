@@ -122,7 +122,7 @@ export function rawUnary(
   });
 }
 
-/** What a call failed with. @throws if it did not */
+/** Error of a failed call. @throws if it did not fail */
 export async function statusOf(call: Promise<unknown>): Promise<ServiceError> {
   try {
     await call;

@@ -1,4 +1,4 @@
-/** What only the operator may: with a user's key, from a foreign page, and with names that are paths. */
+/** Rights of the operator: with a user's key, from a foreign page, and with names that are paths. */
 import { join } from 'node:path';
 import type { Attack } from '../support/attack.ts';
 import type { Client, SendOptions } from '../support/client.ts';

@@ -1,10 +1,10 @@
-/** What a page in the browser of somebody on this machine could send. */
+/** Requests that a page in the browser of somebody on this machine could send. */
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
 const question = { prompt: 'Hi', max_tokens: 2 };
 
-/** What a page may send without asking first. */
+/** Types that a page may send without asking first. */
 const FORM_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', ''];
 
 const messages = [{ role: 'user', content: 'Hi' }];

@@ -1,4 +1,4 @@
-/** What is computed once and kept, or computed ahead: whose it is, and who pays. */
+/** Results computed once and kept, or computed ahead: whose they are, and who pays. */
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 

@@ -15,12 +15,12 @@ import { begunMessage, callHead, FRAME, frame, PREFACE } from '../../support/htt
 import { type Attack, KEYS } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
-/** Of the server that is attacked: its port for HTTP is any free one, and nobody tells the other. */
+/** Port for gRPC of the attacked server, which nobody tells; the one for HTTP is any free one. */
 const GRPC_PORT = 46_873;
 const MIB = 2 ** 20;
 /** Doors that are attacked side by side. */
 const AT_ONCE = 10;
-/** What a server may say of itself when it is asked for more than it has or takes. */
+/** Statuses of a server that is asked for more than it has or takes. */
 const HONEST = new Set([501, 503, 504]);
 const LARGEST_BODY = 8 * MIB;
 

@@ -6,7 +6,7 @@ import { begunMessage, callHead, FRAME, frame, PREFACE } from '../../support/htt
 import type { Attack } from '../support/attack.ts';
 import { KEYS } from '../support/attack.ts';
 
-/** Of the server that is attacked: its port for HTTP is any free one, and nobody tells the other. */
+/** Port for gRPC of the attacked server, which nobody tells; the one for HTTP is any free one. */
 const GRPC_PORT = 46_872;
 const GRPC = [`--grpc-port=${GRPC_PORT}`];
 const OPEN = [...GRPC, '--grpc-public-health'];

@@ -1,4 +1,4 @@
-/** What loads, unloads and lists models, in the hands of those whose it is not. */
+/** Loading, unloading and listing of models, by those whose they are not. */
 import { setMaxListeners } from 'node:events';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -6,7 +6,7 @@ import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
 const INFER = '/v2/models/summit/infer';
-/** Of the server that is attacked: its port for HTTP is any free one, and nobody tells the other. */
+/** Port for gRPC of the attacked server, which nobody tells; the one for HTTP is any free one. */
 const GRPC_PORT = 46_871;
 const GRPC = [`--grpc-port=${GRPC_PORT}`];
 const METHOD = '/inference.GRPCInferenceService/ModelInfer';
@@ -218,7 +218,7 @@ async function call(
   return answer.status;
 }
 
-/** What was answered otherwise than by a refusal: OK, an internal error, or nothing. */
+/** Faults among the answers: each that is no refusal, so OK, an internal error, or nothing. */
 function refusals(statuses: readonly string[]): readonly string[] {
   const isFault = (status: string) => ['', '0', '2', '13'].includes(status);
   return statuses.filter(isFault).map((status) => `a call ended with "${status}"`);

@@ -10,7 +10,7 @@ const PATH = '/v1/completions';
 /** Summit's `<|endoftext|>`, `<|im_start|>` and `<|im_end|>`. */
 const NUM_CONTROL_TOKENS = 3;
 
-/** Of 6,000 characters: made in a thread, and it fits. */
+/** Sends 6,000 characters: tokenized in a thread, and they fit. */
 const honest = (victim: Client) => (turn: number) => {
   const prompt = `${turn}. ${'Once upon a time there was a fox. '.repeat(170)}`;
   return victim.send(PATH, { body: { prompt, max_tokens: 4 } });

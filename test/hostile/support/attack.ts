@@ -1,4 +1,4 @@
-/** What an attack is, and what it is mounted with. */
+/** Definition of an attack, and of what it is mounted with. */
 import type { Client } from './client.ts';
 
 /** Who is there beside the server. Without keys both are nobody, from addresses of their own. */
@@ -8,11 +8,11 @@ export interface Target {
 }
 
 export interface Attack {
-  /** What is done, in the words of the report's table. */
+  /** Description, in the words of the report's table. */
   readonly name: string;
   /** The server's flags, beside those of every attack; or what they are with a folder to write to. */
   readonly flags?: readonly string[] | ((folder: string) => readonly string[]);
-  /** Of `--metrics-port`, where the flags have it. */
+  /** Value of `--metrics-port`, where the flags have it. */
   readonly metricsPort?: number;
   /** The server has a key for the attacker and another one for the victim. */
   readonly hasKeys?: true;

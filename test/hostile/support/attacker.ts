@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type Attack, MAX_ATTACK_MS } from './attack.ts';
 
 export interface AttackReport {
-  /** What should not have happened, in words. */
+  /** Events that should not have happened, in words. */
   readonly breaches: readonly string[];
   /** Statuses of the attacker's answers, and how many of each; 0 is no answer. */
   readonly statuses: readonly (readonly [status: number, count: number])[];

@@ -33,7 +33,7 @@ export interface SendOptions {
 
 interface Chunk {
   readonly error?: { readonly message: string };
-  /** Of a completion, or of a chat. */
+  /** Choices of a completion, or of a chat. */
   readonly choices?: readonly {
     readonly text?: string;
     readonly delta?: { readonly content?: string };

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Of one thread since its start, in milliseconds. */
+/** Times of one thread since its start, in milliseconds. */
 interface Times {
   readonly ran: number;
   readonly waited: number;

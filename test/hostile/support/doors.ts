@@ -14,7 +14,7 @@ interface Door {
   readonly file: string;
   /** Calls that open it, as often as they are written there. */
   readonly opens: readonly string[];
-  /** Which ports are attacked, each in every way; or why none is. */
+  /** Ports that are attacked, each in every way; or why none is. */
   readonly ports: readonly Port[] | string;
 }
 

@@ -1,4 +1,4 @@
-/** What must hold of every attack. */
+/** Conditions that must hold of every attack. */
 import { expect } from 'vitest';
 import { LIMITS } from '../../../src/limits.ts';
 import type { Attack } from './attack.ts';
@@ -9,14 +9,14 @@ const TEXT_MS = 165;
 /** Slower machines may take longer, at most so many times. */
 const MAX_SLOWNESS = 4;
 /**
- * Of the victim's stream, beyond what it had before the attack; time without a core left out, which is
+ * Delay of the victim's stream beyond that before the attack; time without a core left out, which is
  * the machine's to answer for.
  */
 const MAX_DELAY_MS = 250;
 /** The same of a probe, which waits for its turn among hundreds of requests that came at once. */
 const MAX_PROBE_DELAY_MS = 1000;
 /**
- * Of either process, beyond what it had before the attack: all bodies that may be read at once, and half
+ * Growth of either process since before the attack: all bodies that may be read at once, and half
  * as much again for what is not collected yet.
  */
 const MAX_GROWTH_MIB = (1.5 * LIMITS.bodyBytesAtOnce) / 2 ** 20;

@@ -1,4 +1,4 @@
-/** What an honest client of every API does, one request after the other, and how it fared. */
+/** Requests of an honest client of every API, one after the other, and how it fared. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { grpcClient, type StreamClient } from '../../../scripts/bench/lib/stream-clients.ts';
 import { upload } from './batch-file.ts';

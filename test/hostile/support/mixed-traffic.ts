@@ -1,8 +1,8 @@
-/** What one of two keys does on a server that both use: ordinary work, and looking for the other's. */
+/** Traffic of one of two keys on a server that both use: ordinary work, and looking for the other's. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from './client.ts';
 
-/** What the other key could find, kept up to date by its owner. */
+/** Things that the other key could find, kept up to date by their owner. */
 export interface Belongings {
   readonly responseIds: string[];
   /** Ids of items, of its own choice. */
@@ -17,7 +17,7 @@ export interface Tally {
   /** Requests that were served. */
   served: number;
   refused: number;
-  /** What it saw of the other's, in words. */
+  /** Things it saw of the other's, in words. */
   readonly leaks: string[];
   /** Times it looked for something of the other's. */
   looks: number;
@@ -143,7 +143,7 @@ class Visitor {
 
   /** Whether the other's prompt is in the cache: by its tokens that are found there. */
   async #lookIntoCache(): Promise<void> {
-    // Of two looks at once one would find what the other has computed so far.
+    // Two looks at once: one would find what the other has computed so far.
     if (this.#isLooking) return;
     this.#isLooking = true;
     await this.#lookOnce();

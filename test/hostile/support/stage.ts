@@ -13,11 +13,11 @@ export interface Outcome {
   readonly before: Sight;
   readonly during: Sight;
   readonly report: AttackReport;
-  /** What either process took at most, beyond what it had before the attack; NaN where unknown. */
+  /** Most memory that either process took beyond that before the attack; NaN where unknown. */
   readonly frontMiB: number;
   readonly engineMiB: number;
   readonly engineDied: boolean;
-  /** What was wrong once it was over. */
+  /** Faults seen once it was over. */
   readonly faults: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const FLAGS = ['--threads=1', '--kv-cache-memory=128m', '--shutdown-timeout=1'];
 
 /** In which the victim's stream is seen undisturbed, over a text or two. */
 const BEFORE_MS = 1500;
-/** What an attack leaves to be worked off shows within this. */
+/** Time within which leftover work of an attack shows. */
 const AFTER_MS = 1000;
 const STOP_MS = 5000;
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 
 export type WatcherMessage = 'take' | 'end';
 
-/** What the victim and the probe saw in a while; times in milliseconds, each the longest of all. */
+/** Longest times that the victim and the probe saw in a while, in milliseconds. */
 export interface Sight {
   /** Between two pieces of a text. */
   readonly gapMs: number;
@@ -36,7 +36,7 @@ export class Watch {
     });
   }
 
-  /** What was seen since this was last asked, a whole text at least. */
+  /** Takes what was seen since the last call, a whole text at least. */
   take(): Promise<Sight> {
     return this.#ask('take');
   }

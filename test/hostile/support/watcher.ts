@@ -9,7 +9,7 @@ import { clientsOf } from './clients.ts';
 import { CoreWait } from './core-wait.ts';
 import type { WatcherMessage } from './watch.ts';
 
-/** What the victim asks for: 400 tokens of a story, the same each time. */
+/** Request of the victim: 400 tokens of a story, the same each time. */
 const STORY = {
   prompt: 'Once upon a time there was a fox',
   max_tokens: 400,
@@ -101,7 +101,7 @@ function noteProbe(sentAt: number, now: number): void {
   seen.livezStallMs = Math.max(seen.livezStallMs, stallOf(sentAt, now, seen.livezStallMs, false));
 }
 
-/** What has not come yet has been waited for until now. */
+/** Takes the sight; text still to come was waited for until now. */
 function take() {
   const now = performance.now();
   note(now);

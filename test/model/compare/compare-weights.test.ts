@@ -1,4 +1,4 @@
-/** What a build's weights differ by from its checkpoint's. */
+/** Differences of a build's weights from its checkpoint's. */
 import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
@@ -49,7 +49,7 @@ test('8 bits lose less than 4, and each kernel set as much as the other', async 
   const int4 = await relative({ precision: 'int4' });
   expect(Math.max(...int8)).toBeLessThan(0.02);
   expect(Math.min(...int8)).toBeGreaterThan(0.001);
-  // Of 4 bits: all but the embedding.
+  // All but the embedding have 4 bits.
   expect(Math.max(...int4)).toBeLessThan(0.15);
   expect(Math.min(...int4.slice(1, -1))).toBeGreaterThan(0.03);
   // The same integers in another order; the embedding is the LM head.

@@ -95,7 +95,7 @@ const CASES: readonly GgufCase[] = [
   },
 ];
 
-/** What does not depend on how a configuration is written; numbers as float32. */
+/** Parts that do not depend on how a configuration is written; numbers as float32. */
 function comparable(whole: DecoderConfig) {
   const { family, ...config } = whole;
   const pairs = Array.from({ length: config.rotaryDim / 2 }, (_, index) => index);

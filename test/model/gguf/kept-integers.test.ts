@@ -229,7 +229,7 @@ describe.each<Case>([
       expect(forms).toEqual(expect.arrayContaining(form.split(', ')));
       expect(error?.relative).toBeLessThan(1e-6);
     }
-    // What is left is the rounding of activations, and of the embedding.
+    // The rest is the rounding of activations, and of the embedding.
     const expected = await logitsOf(path, 'fp32', 'onnxruntime');
     const logits = await logitsOf(path, precision, 'onnxruntime');
     expect(deviation(logits, expected)).toBeLessThan(0.03);

@@ -8,7 +8,7 @@ import { rotaryTables, type RopeShape } from '../../../src/model/graph/rope.ts';
 import { attentionFactor, scaledFrequency } from '../../../src/model/huggingface/rope-scaling.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 
-/** What Transformers computes, see scripts/references. */
+/** Values that Transformers computes, see scripts/references. */
 const referencesSchema = z
   .array(
     z.object({

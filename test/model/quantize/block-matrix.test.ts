@@ -22,7 +22,7 @@ const PARTS = [
 const ROWS = 64;
 const weights = new RandomWeights(11);
 
-/** What the graph's matrix stands for, once quantized. */
+/** Matrix that the graph's stands for, once quantized. */
 async function quantizedMatrix(columns: number, bits: 4 | 8): Promise<Float32Array> {
   const blocks = emptyBlocks(ROWS, columns, bits);
   let firstRow = 0;

@@ -190,7 +190,7 @@ describe.each(INTEGERS)('%s', (name, expectedLayout) => {
       }
       return sum;
     });
-    // What is left is the rounding of activations to 8 bits.
+    // The rest is the rounding of activations to 8 bits.
     expect(deviation(product, exact)).toBeLessThan(0.01);
   });
 });

@@ -50,7 +50,7 @@ describe('a request', () => {
       'second x -2',
     ],
     [{ lora: [{ id: 1, scale: 1 }] }, 'second x 1'],
-    // What is asked for by its place and by its name is the place's.
+    // An adapter asked for by its place and by its name is the place's.
     [{ model: 'two', lora: [{ id: 0, scale: 3 }] }, 'first x 3'],
     [{ model: 'two', lora: [{ id: 1, scale: 0 }] }, 'none at all'],
     [{ model: 'two', lora: [] }, 'none at all'],

@@ -105,7 +105,7 @@ describe('files', () => {
     await expect(upload(client, 'x'.repeat(1000))).rejects.toThrow(/much of the disk/);
     await client.files.delete((await client.files.list()).data[0]?.id ?? '');
     await upload(client, 'x'.repeat(1000));
-    // What was refused left nothing.
+    // Refused files left nothing.
     expect((await client.files.list()).data).toHaveLength(1);
   });
 
@@ -336,7 +336,7 @@ describe('a batch', () => {
   });
 
   test('is cancelled before it has run anything', async () => {
-    // Of one client one batch at a time runs: the second waits.
+    // One batch of a client runs at a time: the second waits.
     const batches = await service();
     const target = await server({ batches, script: babbles, engine: { heldAfter: 1 } });
     const client = clientOf(target);
@@ -408,7 +408,7 @@ describe('a batch', () => {
 
   test('expires after 24 hours, and says so of each line that was not run', async () => {
     let time = 1_700_000_000;
-    // Of which one looks at the time.
+    // One of these looks at the time.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const batches = await service({ now: () => time, maxInFlight: 2 });

@@ -16,7 +16,7 @@ test('a file whose time is over and that can not be removed is removed at a late
   const id = store.newId();
   const facts = { id, client: 'a', purpose: 'batch', filename: 'x', bytes: 3 } as const;
   await store.add(facts, 10);
-  // What is there in place of its content is not removed as a file is.
+  // A folder in place of its content is not removed as a file is.
   await mkdir(store.pathOf(id));
   now = 11;
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

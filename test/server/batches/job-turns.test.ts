@@ -91,7 +91,7 @@ test('a ninth client has its turn, though the lines of eight others only wait', 
   const quick = new Lines(100, async () => {});
   turns.add({ client: 'quick', job: quick, ...NOTHING });
   await vi.waitFor(() => expect(quick.numDone).toBe(100));
-  // What gave up its turn gets another one.
+  // A job that gave up its turn gets another one.
   await vi.waitFor(() =>
     expect(stalled.every((jobs) => (jobs.at(-1)?.numBegun ?? 0) > 0)).toBe(true),
   );

@@ -1,4 +1,4 @@
-/** What replicas share by Redis, and what is left while it is gone. */
+/** State that replicas share by Redis, and what is left while it is gone. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { GenerationCache } from '../../../src/front/response-cache/generation-cache.ts';

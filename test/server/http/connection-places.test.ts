@@ -26,7 +26,7 @@ function take(places: ConnectionPlaces, address: string, mayBeReserved = true) {
   return { socket, place };
 }
 
-/** Of a connection that got one. */
+/** Place of a connection that got one. */
 function placeOf({ place }: { readonly place: Place | string }): Place {
   if (typeof place === 'string') throw new Error(place);
   return place;

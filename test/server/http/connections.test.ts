@@ -16,7 +16,7 @@ const server = useServers();
 const held = { script: babbles, engine: { heldAfter: 1 } };
 const endless = { prompt: 'Hi', stream: true, max_tokens: 200 };
 
-/** What the server sees of a client that leaves so many bytes unread. */
+/** Socket of a client that leaves so many bytes unread. */
 class FakeSocket extends EventEmitter {
   readonly remoteAddress = '::1';
   readonly writableLength: number;

@@ -134,7 +134,7 @@ describe('a server without keys that other machines reach', () => {
   });
 });
 
-/** What is not served is told whoever asks, and what is the operator's is refused before it is read. */
+/** Statuses: unserved paths are told whoever asks; the operator's are refused before a body is read. */
 const STATUSES: Readonly<Record<string, number>> = {
   '/api/create': 501,
   '/api/copy': 501,

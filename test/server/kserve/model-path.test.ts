@@ -42,7 +42,7 @@ test('names, versions and actions that were joined are found again', () => {
   );
 });
 
-/** What the router's patterns found before, tried in this order. */
+/** Patterns that the router had before, tried in this order. */
 const PATTERNS = [
   /^(?<model>.+)\/versions\/(?<version>[^/]+)\/(?<action>ready|stats|infer)$/,
   /^(?<model>.+)\/(?<action>ready|stats|infer)$/,

@@ -65,7 +65,7 @@ describe('names', () => {
 
 test('the client is told of the server', async () => {
   const target = await server({ config: { apiKeys: ['key'] } });
-  // What VS Code (0.6.4) and Codex (0.13.4) ask for at least.
+  // Versions that VS Code (0.6.4) and Codex (0.13.4) ask for at least.
   const { version, ...ours } = await clientOf(target).version();
   const [major = 0, minor = 0] = version.split('.').map(Number);
   expect(major + minor / 100).toBeGreaterThan(0.13);

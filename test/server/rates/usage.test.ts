@@ -1,4 +1,4 @@
-/** What each key has had computed. */
+/** Usage of each key. */
 import { expect, test } from 'vitest';
 import { ApiKeys, digestOf, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { GenerationCache } from '../../../src/front/response-cache/generation-cache.ts';

@@ -20,7 +20,7 @@ async function create(target: TestServer, body: object) {
   return responseObject.parse(await response.json());
 }
 
-/** What the model was asked, as the test tokenizer and template put it. */
+/** Prompts of the model, as the test tokenizer and template put them. */
 function promptsOf({ engine, runtime }: TestServer): string[] {
   return engine.requests.map(({ promptTokenIds }) =>
     runtime.tokenizer.decode(promptTokenIds, { skipSpecialTokens: false }),

@@ -159,7 +159,7 @@ describe('Redis', needs(REDIS), () => {
     const entries = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`id${at}`, 'x']));
     await link.run((client) => client.hset('chairlift:replicas:1', entries), 5000);
     expect(await asking.find()).toEqual([]);
-    // What was seen to be nobody's is gone.
+    // Entries that were seen to be nobody's are gone.
     await expect
       .poll(() => link.run((client) => client.hlen('chairlift:replicas:1')))
       .toBe(5000 - 64);

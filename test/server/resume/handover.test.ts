@@ -64,7 +64,7 @@ const staying = () => server({ resumeKey, script });
 /** Waits with most of its text. */
 const held = { engine: { heldAfter: 20 } };
 
-/** What was told of the text, whatever pieces it came in; and every id. */
+/** Text that was told, whatever pieces it came in; and every id. */
 function textIn(events: readonly { readonly data: string }[]): { text: string; ids: string[] } {
   const ids = new Set<string>();
   let text = '';
@@ -99,7 +99,7 @@ describe.each(REQUESTS)('$path, when its server shuts down', ({ path, body }) =>
     expect(text).toBe(wholeText(seedOf(target)));
     expect(ids).toHaveLength(1);
     expect(handover.counts).toMatchObject({ moved: 1, kept: 0 });
-    // What was told here is known there.
+    // Tokens told here are known there.
     expect(other.engine.requests[0]?.outputTokenIds.length).toBeGreaterThan(5);
     const numbers = events.flatMap(({ data }) => {
       const number: unknown = data === '[DONE]' ? undefined : JSON.parse(data).sequence_number;

@@ -27,7 +27,7 @@ const response = {
   tools: [{ type: 'function', name: 'f', parameters }],
 };
 
-/** What is told, but for the time. */
+/** Events as told, but for the time. */
 function toldBy(events: readonly SentEvent[]): unknown[] {
   return events.map(({ id, data }) => ({
     id,

@@ -17,7 +17,7 @@ const chat = {
   stream_options: { include_usage: true },
 };
 
-/** What the events of a stream say, whatever pieces they come in; usage once. */
+/** Content of a stream's events, whatever pieces they come in; usage once. */
 function toldBy(events: readonly SentEvent[]): unknown {
   const choices: { text: string; finish?: unknown }[] = [];
   const heads = new Set<string>();

@@ -21,7 +21,7 @@ export async function streamOf(response: Response): Promise<Stream> {
   return { token: response.headers.get('x-resume-token') ?? '', events };
 }
 
-/** What a client knows that was cut off after some events: the last id, and the tokens of all ids. */
+/** Knowledge of a client cut off after some events: the last id, and the tokens of all ids. */
 export function knownAfter({ token, events }: Stream, numEvents: number) {
   const ids = events.slice(0, numEvents).flatMap(({ id }) => (id === undefined ? [] : [id]));
   const tokens: number[][] = [];

@@ -159,7 +159,7 @@ export interface TestServerOptions {
   readonly samplingDefaults?: SamplingDefaults;
   /** Whether the model has tokens to fill in texts. */
   readonly fillsIn?: boolean;
-  /** Of the model; that of its tokenizer if left out. */
+  /** Vocabulary of the model; that of its tokenizer if left out. */
   readonly vocabSize?: number;
   /** Tokens that contain a text; none if left out. */
   readonly tokensWith?: TextRuntime['model']['tokensWith'];
@@ -177,7 +177,7 @@ export interface TestServerOptions {
   readonly grammars?: TextRuntime['grammars'];
   readonly logger?: Logger;
   readonly connections?: Partial<ConnectionOptions>;
-  /** What /livez hears of the event loop. */
+  /** Delays of the event loop that /livez hears of. */
   readonly loop?: ServerContext['loop'];
   /** In place of the text generator over the fake engine. */
   readonly generator?: Generator;
@@ -187,13 +187,13 @@ export interface TestServerOptions {
   readonly mayLoad?: Promise<void>;
   /** In place of the only one. All run on the same engine. */
   readonly models?: readonly ModelDefinition[];
-  /** Of models of other kinds, by name. */
+  /** Runtimes of models of other kinds, by name. */
   readonly runtimes?: Readonly<Record<string, AnyRuntime>>;
   /** As of --keep-alive; for ever if left out. */
   readonly keepAliveMs?: number;
   readonly pullModel?: PullModel;
   readonly describeModel?: DescribeModel;
-  /** Of the model's weights; the same for all servers if left out. */
+  /** Id of the model's weights; the same for all servers if left out. */
   readonly contentId?: string;
   /** As of --resume-key. */
   readonly resumeKey?: string;
@@ -216,7 +216,7 @@ export interface TestServer {
   readonly url: string;
   readonly engine: FakeEngine;
   readonly admission: Admission;
-  /** What requests are served with; tests may put other parts into it. */
+  /** Runtime that serves requests; tests may put other parts into it. */
   readonly runtime: TextRuntime;
   readonly context: ServerContext;
   /** Samples when a test says so. */

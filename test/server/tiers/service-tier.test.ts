@@ -17,7 +17,7 @@ const of = (who: string) => ({ headers: { authorization: `Bearer key-${who}` } }
 const body = { prompt: 'Hi', max_tokens: 4 };
 const PATH = '/v1/completions';
 
-/** What the engine got, and what the client was told. */
+/** Tier that the engine got, and what the client was told. */
 async function granted(who: string, fields: object, path = PATH, asked: object = body) {
   const target = await server({ keys: keys() });
   const answer = await post(target, path, { ...asked, ...fields }, of(who));

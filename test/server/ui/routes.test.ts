@@ -100,7 +100,7 @@ test.each([
   },
 );
 
-/** Of an answer; `fetch` lets nobody choose the `Host`. */
+/** Headers of an answer; `fetch` lets nobody choose the `Host`. */
 async function headersOf(url: string, headers: OutgoingHttpHeaders): Promise<IncomingHttpHeaders> {
   const sent = get(url, { headers });
   const [response] = (await once(sent, 'response')) as [IncomingMessage];

@@ -35,7 +35,7 @@ test('every flag that the documents name is there', async () => {
     all.flatMap((spec) => (isSwitch(spec) ? [nameOf(spec), `no-${nameOf(spec)}`] : [nameOf(spec)])),
   );
   const named = [...text.matchAll(/`--([a-z][a-z-]+)/g)].map(([, name = '']) => name);
-  // Of npm scripts, and of all commands.
+  // Flags of npm scripts, and of all commands.
   const others = ['help', 'help-all', 'policy', 'record', 'replicas'];
   expect(named.filter((name) => !names.has(name) && !others.includes(name))).toEqual([]);
 });

@@ -173,7 +173,7 @@ describe('the tables', () => {
 
   it('have each flag once', () => {
     const served = new Set<string>(SERVE_FLAGS.map((name) => nameOf(specOf(name))));
-    // What means something for `run` alone may be needless for `serve`.
+    // A flag that means something for `run` alone may be needless for `serve`.
     const same = [...SAME].filter(([, { to }]) => served.has(to)).map(([flag]) => flag);
     const all = [...same, ...NEEDLESS.keys(), ...OTHERS.keys()];
     expect(all.filter((flag, at) => all.indexOf(flag) !== at)).toEqual([]);

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds against WCAG 2.1 AA that is serious or worse: the rule, and where. */
+/** Faults that axe finds against WCAG 2.1 AA, serious or worse: the rule, and where. */
 export async function seriousFaults(page: Page): Promise<string[]> {
   await endOfTransitions(page);
   // Evaluated by the debugger, which the page's policy does not hold back.

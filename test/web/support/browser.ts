@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, expect } from 'vitest';
 import { launchBrowser } from './launch-browser.ts';
 
-/** What a test may provoke: the server's answers with an error status, and servers that are gone. */
+/** Errors that a test may provoke: answers with an error status, and servers that are gone. */
 const PROVOKED = /^(Failed to load resource: |WebSocket connection to '\S+' failed: )/;
 
 export type OpenPage = (url: string, options?: BrowserContextOptions) => Promise<Page>;

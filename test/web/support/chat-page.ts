@@ -1,4 +1,4 @@
-/** What tests do with the chat. */
+/** Steps of tests in the chat. */
 import type { Locator, Page } from 'playwright-core';
 
 export function composer(page: Page): Locator {

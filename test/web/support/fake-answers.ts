@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 
 export interface FakeAnswer {
-  /** Of each chunk. */
+  /** Delta of each chunk. */
   readonly deltas: readonly object[];
   readonly finish?: string;
 }

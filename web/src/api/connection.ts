@@ -31,9 +31,9 @@ async function look(): Promise<void> {
   }
 }
 
-/** What went wrong, for people. */
+/** Reason of an error, for people. */
 export function reasonOf(error: unknown): string {
-  // Of fetch: there was no connection, or it broke.
+  // Error of fetch: there was no connection, or it broke.
   if (error instanceof TypeError) return 'The server does not answer.';
   return error instanceof Error ? error.message : String(error);
 }

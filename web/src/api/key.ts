@@ -19,7 +19,7 @@ export const keyQuestion = signal<KeyQuestion | null>(null);
 /** The question was waved away, and no key was given since. */
 let isWavedAway = false;
 
-/** Of requests that wait for the answer. */
+/** Callbacks of requests that wait for the answer. */
 const waiting: ((isGiven: boolean) => void)[] = [];
 
 export function askForKey(reason = 'It is sent with every request to this server.'): void {

@@ -26,7 +26,7 @@ const STEADY_MS = 5000;
 /** Null until the server has listed them. */
 export const models = signal<readonly Model[] | null>(null);
 
-/** Of a model that is not loaded it may not be known what it can do. */
+/** Models that are not loaded may not tell what they can do. */
 export const chatModels = modelsWith(/chat/);
 export const textModels = modelsWith(/chat|completion|generat/);
 

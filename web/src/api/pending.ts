@@ -19,12 +19,12 @@ interface ListedRequest {
   readonly state: string;
 }
 
-/** What is quicker than this needs no words, in milliseconds. */
+/** Time in milliseconds below which a wait needs no words. */
 const QUICK_MS = 1000;
 const LOOK_MS = 1000;
 
 const pending = signal<readonly Pending[]>([]);
-/** Of the first that waits: 1 is next. Null where it is not known, or not in the queue. */
+/** Place of the first that waits: 1 is next. Null where it is not known, or not in the queue. */
 const place = signal<number | null>(null);
 const now = signal(0);
 /** The list of requests is the operator's, where the server has one and this page's user is not. */

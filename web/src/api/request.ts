@@ -2,10 +2,10 @@
 import { watchedFetch } from './connection.ts';
 import { anotherKey, apiKey } from './key.ts';
 
-/** What the server says went wrong. */
+/** Error that the server tells. */
 export class ServerError extends Error {
   override readonly name = 'ServerError';
-  /** Of HTTP. */
+  /** Status of HTTP. */
   readonly status: number;
   readonly code: string | null;
 

@@ -1,4 +1,4 @@
-/** What the server tells its operator. */
+/** Status that the server tells its operator. */
 import type { ModelState } from '../../../src/front/registry/model-state.ts';
 import { request, requestJson } from './request.ts';
 
@@ -7,11 +7,11 @@ export interface ModelStatus {
   readonly state: ModelState;
   readonly reason: string | null;
   readonly memory_bytes: number;
-  /** What follows is of a model that is loaded. */
+  /** Fields from here on are of a model that is loaded. */
   readonly kind?: 'text' | 'encoder' | 'tensors';
   readonly engine_state?: string;
   readonly silent_ms?: number;
-  /** What follows is of one that generates text. */
+  /** Fields from here on are of one that generates text. */
   readonly family?: string | null;
   readonly parameters?: number | null;
   readonly precision?: string | null;

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { requestJson } from './request.ts';
 
-/** Of the server; '' until it has said so. */
+/** Version of the server; '' until it has said so. */
 export const serverVersion = signal('');
 
 requestJson<{ version: string }>('/version').then(

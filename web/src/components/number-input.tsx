@@ -5,7 +5,7 @@ interface NumberInputProps {
   readonly min: number;
   readonly max: number;
   readonly step: number;
-  /** What stands for an empty field. */
+  /** Value of an empty field. */
   readonly whenEmpty: number;
   readonly onChange: (value: number) => void;
 }

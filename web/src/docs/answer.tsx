@@ -1,7 +1,7 @@
 import { formatMs } from '../format.ts';
 import type { Exchange } from './exchange.ts';
 
-/** What the server answered, as far as it has come. */
+/** Answer of the server, as far as it has come. */
 export function Answer({ exchange }: { readonly exchange: Exchange }) {
   const { status, headers, text, headMs, totalMs, error } = exchange;
   return (

@@ -1,4 +1,4 @@
-/** What the server's OpenAPI document says of its operations. */
+/** Operations, as the server's OpenAPI document has them. */
 
 export interface Schema {
   readonly type?: string | readonly string[];

@@ -1,13 +1,13 @@
-/** What a form comes to: an address, headers, a body, and the same for a command line. */
+/** Request that a form comes to: an address, headers, a body, and the same for a command line. */
 import { apiKey } from '../api/key.ts';
 import type { Parameter } from './operations.ts';
 
 export interface FormValues {
-  /** Of the path and the query, by name. */
+  /** Values of the path and the query, by name. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** Of JSON; null where there is none. */
+  /** Body of JSON; null where there is none. */
   readonly text: string | null;
-  /** Of a form with a file; null where there is none. */
+  /** Body of a form with a file; null where there is none. */
   readonly form: FormData | null;
 }
 

@@ -3,7 +3,7 @@ import { formatMs } from '../format.ts';
 import type { LoggedFrame } from './frame-log.ts';
 import { useSocket } from './use-socket.ts';
 
-/** What each socket takes. */
+/** Frames that each socket takes. */
 const FIRST_FRAMES: Readonly<Record<string, object>> = {
   '/v1/chat/completions': {
     request_id: '1',

@@ -12,7 +12,7 @@ interface TryFormProps {
   readonly operation: Operation;
 }
 
-/** What an operation takes, filled in with what works, and what it is answered with. */
+/** Form for an operation, filled in with what works, and its answer. */
 export function TryForm({ method, path, operation }: TryFormProps) {
   const { parameters = [], requestBody } = operation;
   const json = requestBody?.content['application/json'];

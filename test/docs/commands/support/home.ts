@@ -45,7 +45,7 @@ export class Home {
       HF_ENDPOINT: hub.endpoint,
       // An address of this machine that others reach.
       ADDRESS: '127.0.0.1',
-      // What was downloaded before, and where from.
+      // Packages that were downloaded before, and where from.
       npm_config_cache: setting('cache'),
       npm_config_registry: setting('registry'),
     };

@@ -36,7 +36,7 @@ it('never loses a page, writes to a shared one, or gives another text', () => {
       fc.array(operations, { maxLength: 60, size: 'max' }),
       (numPages, script) => {
         const pool = new PagePool(numPages);
-        /** What each page holds: all tokens up to its end, and the salt. */
+        /** Content of each page: all tokens up to its end, and the salt. */
         const content = new Map<number, string>();
         const holders: Holder[] = [];
         const open = ({ salt, tokenIds }: { salt: string; tokenIds: number[] }) => {

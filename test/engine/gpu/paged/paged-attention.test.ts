@@ -114,7 +114,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
     const numPages = 16;
     const kv = new PagedKvCache({ numSlots: 4, capacity: CAPACITY, numPages, pageLength });
     const size = numPages * pageLength * numKvHeads * headDim;
-    // What is not to be read is not a number.
+    // Values not to be read are not numbers.
     const cache = {
       pageLength,
       keys: new Float32Array(size).fill(NaN),
@@ -136,7 +136,7 @@ describe.each(shapes)('paged attention with %o', (shape) => {
       );
       expect(kv.reserve(sequence, 0)).toBe(true);
       const contiguous = new ContiguousAttention(session, shape);
-      // What was found in pages is computed anew in the contiguous cache.
+      // Tokens found in pages are computed anew in the contiguous cache.
       const { numComputedTokens } = sequence;
       if (numComputedTokens > 0) {
         contiguous.append(qkvOf(sequence.tokenIds(0, numComputedTokens), 0), 0);

@@ -81,7 +81,7 @@ export function withPlaces(
 }
 
 /**
- * What a statement awaits and keeps. Nothing is thrown between the two: a throw comes after the statement.
+ * Value that a statement awaits and keeps. Nothing is thrown in between: a throw comes after the statement.
  */
 function awaitedBy(statement: Node): Node | null {
   const { type, expression, declarations } = statement;

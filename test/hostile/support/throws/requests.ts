@@ -12,7 +12,7 @@ import { bytesInput, flagInput } from '../../../grpc/support/requests.ts';
 import { duplex, newClient, serverStream, unary } from '../../../grpc/support/grpc-client.ts';
 import { KEYS } from '../attack.ts';
 
-/** What a request must have ended within, whatever is thrown. */
+/** Time within which a request must have ended, whatever is thrown. */
 const PATIENCE_MS = Number(process.env['CHAIRLIFT_THROWS_PATIENCE_MS'] ?? 10_000);
 
 export const ADMIN_KEY = 'key-of-the-operator';

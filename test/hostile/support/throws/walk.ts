@@ -61,7 +61,7 @@ export async function walk(
       if (harm === null) continue;
       findings.push({ place: copy.places[place]?.name ?? '', scenario, harm, what });
       console.log(findings.at(-1));
-      // What hangs holds nothing once its client has left, unless it leaks too.
+      // A hung request holds nothing once its client has left, unless it leaks too.
       if (harm === 'hang' && (await harmLeft(server, idle, scenario)) === null) continue;
       await server.kill();
       server = await ThrowingServer.start(copy.folder, flags);

@@ -161,7 +161,7 @@ function Inline({ token }: { readonly token: AnyToken }) {
       return <>{token.text}</>;
     case 'checkbox':
       return <input type="checkbox" checked={token.checked} disabled aria-label="Task" />;
-    // What is written as HTML, and what stands in no line.
+    // Tokens that are written as HTML, or stand in no line.
     case 'html':
     case 'blockquote':
     case 'code':

@@ -17,7 +17,7 @@ export interface MathToken extends FormulaText {
 export const MAX_FORMULA = 4000;
 
 const ENVIRONMENT = /^\\begin\{([a-zA-Z]{1,20}\*?)\}/;
-/** Of a dollar that may end a formula: none before a digit, as in "$5 or $10". */
+/** Dollar that may end a formula: none before a digit, as in "$5 or $10". */
 const INLINE_END = /[^\s\\]\$(?!\d)/g;
 
 /** @returns the formula that a text begins with */

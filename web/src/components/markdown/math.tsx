@@ -4,7 +4,7 @@ import type { MathToken } from './math-syntax.ts';
 
 type ToMathml = (latex: string, isBlock: boolean) => ComponentChildren;
 
-/** What makes MathML of LaTeX is loaded with the first formula. */
+/** Converter of LaTeX, which is loaded with the first formula. */
 let toMathml: ToMathml | undefined;
 
 /** A formula; as it is written where it can't be shown otherwise. */

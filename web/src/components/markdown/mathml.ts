@@ -5,7 +5,7 @@
 import { type ComponentChildren, createElement } from 'preact';
 import temml from 'temml';
 
-/** What the library's tree is made of. */
+/** Node of the library's tree. */
 interface MathNode {
   readonly type?: string;
   readonly text?: string;

@@ -1,4 +1,4 @@
-/** What stands around the rows: the axis of time, the steps' times above, the KV cache below, titles. */
+/** Paints around the rows: the axis of time, the steps' times above, the KV cache below, titles. */
 import { formatMs, formatShare } from '../../format.ts';
 import type { Palette } from './palette.ts';
 import type { Column } from './column.ts';

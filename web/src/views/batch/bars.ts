@@ -21,7 +21,7 @@ export interface Bar {
   id: number;
   /** Its `x-request-id`, or its number in the engine. */
   readonly name: string;
-  /** Of the picture: no two bars of a lane overlap. */
+  /** Lane of the picture: no two bars of a lane overlap. */
   readonly lane: number;
   /** On the picture's clock. */
   readonly from: number;
@@ -52,7 +52,7 @@ const PHASES: Readonly<Record<Exclude<Work, 'kept' | 'failed'>, Phase>> = {
   held: 'held',
 };
 
-/** What bars must know of the picture's clock. */
+/** Facts about the picture's clock that bars must know. */
 interface Clock {
   readonly instances: readonly number[];
   readonly timeOf: (instance: number, at: number) => number;
@@ -169,7 +169,7 @@ export class Bars {
     }
   }
 
-  /** Of what ended before a time nothing is kept. */
+  /** Forgets what ended before a time. */
   forget(instance: number, before: number): void {
     this.#all = this.#all.filter((bar) => bar.instance !== instance || bar.to >= before);
     for (const [key, bar] of this.#ended) {

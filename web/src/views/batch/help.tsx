@@ -35,7 +35,7 @@ export function HelpLine({ mode }: { readonly mode: Mode }) {
   );
 }
 
-/** What the picture shows, and why. */
+/** Explains the picture. */
 export function Help({ mode }: { readonly mode: Mode }) {
   return (
     <details

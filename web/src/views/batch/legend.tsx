@@ -11,7 +11,7 @@ type Draw = (context: CanvasRenderingContext2D, palette: Palette) => void;
 
 interface Entry {
   readonly name: string;
-  /** What it means and why it is there. */
+  /** Meaning of the mark, and why it is there. */
   readonly meaning: string;
   readonly draw: Draw;
 }
@@ -119,7 +119,7 @@ const CELLS: readonly Entry[] = [
   { name: 'Better class', meaning: 'gave up the slot to it', draw: sentBack('class') },
 ];
 
-/** What marks mean, each drawn as in the picture. */
+/** Meanings of marks, each drawn as in the picture. */
 export function Legend({ mode }: { readonly mode: Mode }) {
   return (
     <dl class="batch-legend" aria-label="Legend">

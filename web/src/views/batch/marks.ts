@@ -1,4 +1,4 @@
-/** What a cell looks like. Kinds differ in shape and lightness too, not in hue alone. */
+/** Looks of a cell. Kinds differ in shape and lightness too, not in hue alone. */
 import type { Cell } from './cell.ts';
 
 export const MARKS = [
@@ -34,7 +34,7 @@ export function drawCell(cell: Cell, { x, y, width, height }: Box, draw: DrawMar
   const line = Math.max(1, Math.round(height / 8));
   switch (cell.work) {
     case 'prefill':
-      // What was found in the cache is below, in proportion.
+      // Tokens found in the cache are below, in proportion.
       drawPrompt(cell, { x, y, width, height }, draw);
       break;
     case 'decode':

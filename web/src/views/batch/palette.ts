@@ -14,7 +14,7 @@ export const INKS = [
 ] as const;
 export type Ink = (typeof INKS)[number];
 
-/** Of one request, in its hue. */
+/** Colors of one request, in its hue. */
 export interface BarColors {
   readonly queue: string;
   readonly prefill: string;

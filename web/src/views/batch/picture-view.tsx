@@ -30,7 +30,7 @@ export function PictureView({ session }: { readonly session: BatchSession }) {
       session.frame(now - lastAt);
       lastAt = now;
       drawn.draw();
-      // What is under the pointer changes while the picture moves below it.
+      // Cells under the pointer change while the picture moves below it.
       if (pointer.peek() !== null && dragged.current === null) hover();
     };
     element.drawnCells = () => (drawn.view === null ? [] : drawnCells(session, drawn.view));

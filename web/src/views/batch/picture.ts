@@ -154,7 +154,7 @@ export interface PictureCanvas extends HTMLCanvasElement {
   drawnBars?: () => ReturnType<typeof drawnBars>;
 }
 
-/** What is drawn, for tests. */
+/** Cells that are drawn, for tests. */
 export function drawnCells({ timeline }: BatchSession, view: Viewport) {
   return visibleColumns(timeline, view).flatMap((column) =>
     column.cells

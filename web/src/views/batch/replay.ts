@@ -4,7 +4,7 @@ import { Timeline } from './timeline.ts';
 /** Plays a recording at its own pace, or another. */
 export class Replay {
   readonly events: readonly BatchEvent[];
-  /** Of each step, its place in `events`. */
+  /** Place of each step in `events`. */
   readonly #steps: readonly number[];
   timeline = new Timeline();
   speed = 1;

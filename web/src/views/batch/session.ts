@@ -21,7 +21,7 @@ export interface Cursor {
   readonly row: number | null;
 }
 
-/** What the view shows: a server's batch as it runs, or a recording. */
+/** Content of the view: a server's batch as it runs, or a recording. */
 export class BatchSession {
   readonly connection = signal<Connection>({ state: 'connecting' });
   readonly replay = signal<Replay | null>(null);
@@ -85,7 +85,7 @@ export class BatchSession {
     return timeline.engines.get(instance.value)?.slots ?? 1;
   }
 
-  /** What tables and lists are about. */
+  /** Step that tables and lists are about. */
   get column(): Column | undefined {
     const { instance, timeline } = this;
     const { value } = this.cursor;
@@ -99,7 +99,7 @@ export class BatchSession {
     return number === null ? undefined : this.timeline.bars.byNumber(number);
   }
 
-  /** What the search finds, the newest first. */
+  /** Bars that the search finds, the newest first. */
   get found(): readonly Bar[] {
     return this.timeline.bars.named(this.instance.value, this.search.value);
   }

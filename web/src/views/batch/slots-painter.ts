@@ -16,7 +16,7 @@ import type { Column } from './column.ts';
 import type { Timeline } from './timeline.ts';
 import { bandsOf, cellBox, isRowVisible, shownSpan, type Viewport } from './viewport.ts';
 
-/** What is on the canvas by now. */
+/** Content of the canvas by now. */
 interface Painted {
   readonly key: string;
   /** Right edge, in pixels from time 0. */
@@ -37,7 +37,7 @@ export class SlotsPainter {
     this.#context = context;
   }
 
-  /** What is on the canvas is not from here. */
+  /** Forgets what is on the canvas: it is not from here. */
   forget(): void {
     this.#painted = null;
   }

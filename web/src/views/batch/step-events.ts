@@ -1,4 +1,4 @@
-/** What /admin/steps tells, and what recordings consist of: one event on each line. */
+/** Events of /admin/steps, and of recordings: one on each line. */
 
 export interface StartEvent {
   readonly type: 'start';

@@ -13,7 +13,7 @@ import type {
 /** Cells that are remembered, over all columns: some 60 MB. */
 const MAX_CELLS = 400_000;
 const MAX_REQUESTS = 20_000;
-/** Of the time between two iterations so much is shown. */
+/** Time between two iterations that is shown, at most. */
 export const IDLE_MS = 250;
 /** Less than this between two iterations is work for the next one, not idleness. */
 const BETWEEN_MS = 100;
@@ -101,7 +101,7 @@ export class Timeline {
     return this.#requests.get(`${instance}:${id}`);
   }
 
-  /** What a recording that begins now has to begin with. */
+  /** Beginning of a recording that starts now. */
   snapshot(): BatchEvent[] {
     const known = [...this.engines.values(), ...this.#requests.values()];
     return [this.start, ...known, this.queue].filter((event) => event !== null);
@@ -184,7 +184,7 @@ export class Timeline {
   }
 }
 
-/** Of a list in order, how many hold what the first ones hold. */
+/** Number of those in an ordered list that hold what the first ones hold. */
 function numBefore<T>(list: readonly T[], holds: (item: T) => boolean): number {
   let [low, high] = [0, list.length];
   while (low < high) {

@@ -9,7 +9,7 @@ interface TipProps {
   readonly at: { readonly x: number; readonly y: number };
 }
 
-/** What is under the pointer. */
+/** Describes what is under the pointer. */
 export function Tip({ session, at }: TipProps) {
   void session.panels.value;
   if (session.cursor.value === null || session.column === undefined) return null;

@@ -113,7 +113,7 @@ function ModeSwitch({ session }: { readonly session: BatchSession }) {
   );
 }
 
-/** What is found stands out; Enter goes from one to the next. */
+/** Search that makes found bars stand out; Enter goes from one to the next. */
 function Search({ session }: { readonly session: BatchSession }) {
   void session.panels.value;
   const next = useRef(0);

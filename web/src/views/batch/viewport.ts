@@ -19,7 +19,7 @@ export interface Viewport {
   readonly ratio: number;
 }
 
-/** Of CSS pixels. */
+/** Sizes in CSS pixels. */
 const AXIS = 22;
 const STRIP = 52;
 const MEMORY = 40;
@@ -89,7 +89,7 @@ export function timeAt({ width, end, scale }: Viewport, x: number): number {
   return (end - width + x) / scale;
 }
 
-/** What is in sight. */
+/** Span of time in sight. */
 export function shownSpan(view: Viewport): readonly [from: number, to: number] {
   return [timeAt(view, bandsOf(view).gutter), timeAt(view, view.width)];
 }

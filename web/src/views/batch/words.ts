@@ -1,4 +1,4 @@
-/** What is pointed at, in words. */
+/** Describes in words what is pointed at. */
 import { formatMs } from '../../format.ts';
 import type { Bar } from './bars.ts';
 import { describeCell } from './cell.ts';
@@ -36,7 +36,7 @@ function describeBar(bar: Bar, column: Column): string {
     .join(', ')}.${slot}`;
 }
 
-/** What a request was asked, and how long it took. */
+/** Facts of a request: what it was asked, and how long it took. */
 export function barFacts(bar: Bar): (readonly [name: string, value: string])[] {
   const { arrivedAt, startedAt, firstTokenAt, lastAt, outputTokens, promptTokens } = bar;
   const between = (from: number | null, to: number | null) =>

@@ -7,7 +7,7 @@ interface PlanFormProps {
   readonly onChange: (change: (plan: BenchPlan) => BenchPlan) => void;
 }
 
-/** What is to be sent. */
+/** Form for what is to be sent. */
 export function PlanForm({ plan, isRunning, onChange }: PlanFormProps) {
   return (
     <fieldset class="plan" disabled={isRunning}>

@@ -1,4 +1,4 @@
-/** What a load test sends, within bounds: one tab's test should not take a server from others. */
+/** Plan of a load test, within bounds: one tab's test should not take a server from others. */
 export interface BenchPlan {
   readonly requests: number;
   /** Most requests at once. */

@@ -13,7 +13,7 @@ interface PlotProps {
   /** Vertical lines. */
   readonly markers?: readonly { readonly x: number; readonly label: string }[];
   readonly isWide?: boolean;
-  /** Of the x axis; plain numbers if left out. */
+  /** Labels of the x axis; plain numbers if left out. */
   readonly formatX?: (value: number) => string;
 }
 

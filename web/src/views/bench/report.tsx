@@ -6,7 +6,7 @@ import type { BenchResult } from './run-load.ts';
 import { saveHtml, saveJson } from './save-report.ts';
 import { Timeline } from './timeline.tsx';
 
-/** What a load test found, in the style of the command's report. */
+/** Result of a load test, in the style of the command's report. */
 export function Report({ result }: { readonly result: BenchResult }) {
   const { run, model, plan, cutShort } = result;
   const errors = new Set(run.records.flatMap(({ error }) => error ?? []));

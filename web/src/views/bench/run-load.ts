@@ -21,7 +21,7 @@ export interface BenchResult {
 export interface BenchProgress {
   readonly numEnded: number;
   readonly numInFlight: number;
-  /** Of what has been answered by now. */
+  /** Tokens of what has been answered by now. */
   readonly outputTokens: number;
   readonly elapsedMs: number;
 }
@@ -133,7 +133,7 @@ async function sendAll(
       if (signal.aborted) return;
       numSent++;
       const record = await send(item, new RequestRecorder(now, dueMs, item.promptTokens));
-      // What was under way when it was stopped says nothing of the server.
+      // Requests cut short by the stop say nothing of the server.
       if (signal.aborted) return;
       records.push(record);
       outputTokens += record.outputTokens;

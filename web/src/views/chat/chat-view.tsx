@@ -19,7 +19,7 @@ const SettingsPanel = lazy(async () => (await import('./parts/settings-panel.tsx
 
 type Side = 'chats' | 'settings' | 'none';
 
-/** What is next to the conversation; on narrow screens in front of it. */
+/** Panel next to the conversation; on narrow screens in front of it. */
 const side = signal<Side>('none');
 const isSearching = signal(false);
 

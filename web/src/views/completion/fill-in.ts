@@ -8,7 +8,7 @@ export interface FillTokens {
   readonly middle: string;
 }
 
-/** Of Qwen-Coder and Granite, StarCoder and SantaCoder, DeepSeek-Coder, and CodeGemma. */
+/** Tokens of Qwen-Coder and Granite, StarCoder and SantaCoder, DeepSeek-Coder, and CodeGemma. */
 const KNOWN: readonly FillTokens[] = [
   { prefix: '<|fim_prefix|>', suffix: '<|fim_suffix|>', middle: '<|fim_middle|>' },
   { prefix: '<fim_prefix>', suffix: '<fim_suffix>', middle: '<fim_middle>' },
@@ -19,7 +19,7 @@ const KNOWN: readonly FillTokens[] = [
 /** `unknown` until the server has said; null for a model that has none. */
 export type FillSupport = FillTokens | null | 'unknown';
 
-/** Which of these a model has: each is then one token. */
+/** Finds which of these a model has: each is then one token. */
 export function useFillTokens(model: string | null): FillSupport {
   const [support, setSupport] = useState<FillSupport>('unknown');
   useEffect(() => {

@@ -2,7 +2,7 @@ import { formatMs, formatNumber } from '../../format.ts';
 import { visible } from './probability.ts';
 import type { Outcome } from './use-pad.ts';
 
-/** What the last run cost, and why it ended. */
+/** Costs of the last run, and why it ended. */
 export function OutcomeLine({ outcome }: { readonly outcome: Outcome | null }) {
   if (outcome === null) return <p class="pad-outcome soft small" role="status" />;
   if (outcome.error !== null) {

@@ -21,7 +21,7 @@ export const DEFAULT_PAD: PadSettings = {
   echo: false,
 };
 
-/** Of which there may be 16. */
+/** Sequences, of which there may be 16. */
 export function stopSequences(text: string): string[] {
   return text
     .split('\n')

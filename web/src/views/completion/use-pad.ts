@@ -24,11 +24,11 @@ export interface Outcome {
 
 export interface Run {
   readonly body: Omit<CompletionRequest, 'prompt'>;
-  /** What the model gets. */
+  /** Text that the model gets. */
   readonly prompt: string;
-  /** What is shown before the answer. */
+  /** Text before the answer. */
   readonly base: MarkedText;
-  /** What is shown after it, when something is filled in. */
+  /** Text after it, when something is filled in. */
   readonly tail?: string;
 }
 

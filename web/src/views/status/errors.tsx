@@ -1,7 +1,7 @@
 import type { ServerStatus, Trouble } from '../../api/status.ts';
 import { formatDuration, formatNumber } from '../../format.ts';
 
-/** What went wrong of late: the server's failures, then what it refused. */
+/** Errors of late: the server's failures, then what it refused. */
 export function Errors({ status }: { readonly status: ServerStatus }) {
   const { failures, refusals } = status.errors;
   return (

@@ -113,7 +113,7 @@ function Spread({
   );
 }
 
-/** What the bars below it are measured by. */
+/** Scale of the bars below it. */
 function SpreadScale({ slowest }: { readonly slowest: number }) {
   return (
     <svg class="spread-scale" viewBox={`0 0 ${BAR.width} 26`} aria-label="Median to p99">

@@ -16,7 +16,7 @@ export function ModelButton({ model, onChange }: ModelButtonProps) {
   const isUnderWay = isBusy || !['ready', 'unloaded', 'failed'].includes(state);
   const change = async () => {
     setBusy(true);
-    // What it is at now is told before the answer, which comes when it is there.
+    // The state by now is told before the answer, which comes when it is there.
     const telling = setTimeout(onChange, 150);
     try {
       await changeModel(verb, id);

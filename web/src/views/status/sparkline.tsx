@@ -14,7 +14,7 @@ interface SparklineProps {
 
 const WIDTH = 240;
 const HEIGHT = 44;
-/** What a young server's hour is drawn as, at least. */
+/** Time that a young server's hour is drawn as, at least. */
 const LEAST_MS = 60_000;
 
 /** The course of one value, without axes: the pointer says what it was when. */

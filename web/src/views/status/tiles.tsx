@@ -4,11 +4,11 @@ import { Sparkline } from './sparkline.tsx';
 
 interface Tile {
   readonly label: string;
-  /** Of the history. */
+  /** Name in the history. */
   readonly series: string;
   readonly format: (value: number) => string;
   readonly most?: number;
-  /** What there is to say besides. */
+  /** Note that is shown besides. */
   readonly note?: (status: ServerStatus) => string | null;
 }
 
@@ -78,7 +78,7 @@ const RESPONSE_CACHE: Tile = {
     `${formatNumber(caches.responses.entries)} answers, ${formatBytes(caches.responses.bytes)}`,
 };
 
-/** What the server does now, each value with its course over the last hour. */
+/** Shows what the server does now, each value with its course over the last hour. */
 export function Tiles({ status }: { readonly status: ServerStatus }) {
   const tiles = status.caches.responses === null ? TILES : [...TILES, RESPONSE_CACHE];
   return (

@@ -1,4 +1,4 @@
-/** What the tabs of this browser tell each other of their chats. */
+/** Notes that the tabs of this browser send each other on their chats. */
 import type { Chat, Message } from './types.ts';
 
 export type ChatNote =

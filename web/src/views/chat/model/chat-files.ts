@@ -25,7 +25,7 @@ export async function saveAll(): Promise<void> {
   saveFile('chats.json', toJson(all), 'application/json');
 }
 
-/** What is wrong with a file the user is told. */
+/** Tells the user what is wrong with a file. */
 export async function importChats(files: readonly File[]): Promise<void> {
   for (const file of files) {
     try {

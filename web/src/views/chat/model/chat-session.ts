@@ -28,7 +28,7 @@ export class ChatSession {
   readonly chat: Signal<Chat>;
   readonly rows: ReadonlySignal<readonly Row[]>;
   readonly isRunning: ReadonlySignal<boolean>;
-  /** What is wrong with parameters as they are typed, by name. */
+  /** Faults of parameters as they are typed, by name. */
   readonly faults = signal<ReadonlyMap<string, string>>(new Map());
   /** A message that is to be brought into sight. */
   readonly sought = signal<string | null>(null);
@@ -183,12 +183,12 @@ export class ChatSession {
     this.#live.tell();
   }
 
-  /** What another tab has made of the chat. */
+  /** Takes over what another tab has made of the chat. */
   takeChat(chat: Chat): void {
     this.chat.value = { ...chat, chosen: { ...this.chat.peek().chosen, ...chat.chosen } };
   }
 
-  /** What another tab has written. */
+  /** Takes over what another tab has written. */
   takeMessages(messages: readonly Message[]): void {
     const others = messages.filter(({ id }) => !this.#live.has(id));
     const isNew = others.some(({ id }) => this.#tree.get(id) === undefined);

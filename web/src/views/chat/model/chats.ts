@@ -11,7 +11,7 @@ import { setDraft, writeDrafts } from './drafts.ts';
 import { newId } from './new-id.ts';
 import { type Chat, type ChatSettings, DEFAULT_SETTINGS, type Message } from './types.ts';
 
-/** What new chats begin with: what the last one had. */
+/** Settings for new chats: those of the last one. */
 const SETTING = 'chat-settings';
 
 /** The one that changed last first; new ones once they have a message. Null until they are read. */
@@ -21,14 +21,14 @@ export const session = signal<ChatSession>(newSession());
 /** Sessions with answers that are being written go on while another chat is shown. */
 const open = new Map<string, ChatSession>();
 
-/** What was looked for, in a chat that is about to be shown. */
+/** Search hit in a chat that is about to be shown. */
 let sought: { readonly chatId: string; readonly messageId: string } | null = null;
 
 export function chatAddress(id: string): string {
   return `${CHATS}${id}`;
 }
 
-/** Of the chat that the address names; null for a new one, and in other views. */
+/** Id of the chat that the address names; null for a new one, and in other views. */
 export function addressedChat(): string | null {
   return path.value.startsWith(CHATS) ? path.value.slice(CHATS.length) : null;
 }

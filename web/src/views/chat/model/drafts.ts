@@ -1,4 +1,4 @@
-/** What is typed and not sent yet, by chat: it outlives other chats, other views and a reload. */
+/** Drafts that are typed and not sent yet, by chat: they outlive other chats, other views and a reload. */
 import { readSetting, writeSetting } from '../../../settings.ts';
 import type { Attachment } from './types.ts';
 

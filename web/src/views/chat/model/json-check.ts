@@ -12,7 +12,7 @@ export type JsonCheck =
   | { readonly state: 'writing' | 'good' }
   | { readonly state: 'bad'; readonly faults: readonly JsonFault[] };
 
-/** What more text can't mend. */
+/** Faults that more text can't mend. */
 const FINAL_KEYWORDS = new Set([
   'type',
   'additionalProperties',
@@ -45,7 +45,7 @@ export function checkJson(text: string, schema: string, isWhole: boolean): JsonC
   return { state: isWhole ? 'good' : 'writing' };
 }
 
-/** What is wrong with a schema that is typed; null if nothing is. */
+/** Fault of a schema that is typed; null if there is none. */
 export function schemaFault(text: string): string | null {
   try {
     const schema: unknown = JSON.parse(text);

@@ -17,7 +17,7 @@ interface Run {
 export interface NewRun {
   readonly body: RequestBody;
   readonly answers: readonly Message[];
-  /** What each answer begins with. */
+  /** Beginning of each answer. */
   readonly given: string;
 }
 

@@ -9,7 +9,7 @@ export type ParameterKind = 'number' | 'integer' | 'boolean' | 'text' | 'texts' 
 export interface Parameter {
   readonly name: string;
   readonly kind: ParameterKind;
-  /** What it does, in a sentence. */
+  /** Effect, in a sentence. */
   readonly note: string;
   /** Such as `0 to 2`; '' where there is none. */
   readonly range: string;
@@ -39,7 +39,7 @@ export const MAIN_PARAMETERS = [
   'n',
 ];
 
-/** What the page sets by itself, or has another place for. */
+/** Fields that the page sets by itself, or has another place for. */
 const ELSEWHERE = new Set([
   'model',
   'messages',
@@ -74,7 +74,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   stop: 'none',
 };
 
-/** What holds where a parameter is not set, for people. */
+/** Value that holds where a parameter is not set, for people. */
 export function defaultOf(name: string, model: Model | undefined): string {
   const value = model?.default_sampling_params?.[name];
   if (value !== undefined) return name === 'top_k' && value === 0 ? 'off' : String(value);

@@ -11,7 +11,7 @@ const WORDS = new Map<string, unknown>([
 ]);
 
 /**
- * What has been written of a value. What says nothing yet, such as a name without its value, is left
+ * Reads what has been written of a value. Parts that say nothing yet, such as a name alone, are left
  * out; `value` is undefined if that is all.
  * @returns null where nothing that follows can make JSON of it
  */

@@ -2,7 +2,7 @@
 import { allMessages } from './chat-store.ts';
 import type { Chat } from './types.ts';
 
-/** What one message of a chat has of what is looked for. */
+/** Hit in one message of a chat. */
 export interface SearchHit {
   readonly chat: Chat;
   /** Null where it is the title. */

@@ -1,4 +1,4 @@
-/** What a conversation is made of. All of it can be stored and exported as JSON. */
+/** Parts of a conversation. All of it can be stored and exported as JSON. */
 
 export interface ToolCall {
   readonly id: string;
@@ -23,11 +23,11 @@ export interface Token extends TokenChoice {
   readonly top: readonly TokenChoice[];
 }
 
-/** Of the request that an answer is from. */
+/** Figures of the request that an answer is from. */
 export interface AnswerStats {
   readonly promptTokens: number | null;
   readonly cachedTokens: number | null;
-  /** Of all its answers together. */
+  /** Tokens of all its answers together. */
   readonly outputTokens: number | null;
   readonly numAnswers: number;
   /** Milliseconds from the request to the first token, and to the end. */
@@ -40,14 +40,14 @@ export interface AnswerStats {
 export interface Message {
   readonly id: string;
   readonly chatId: string;
-  /** What it follows; null for a first message. */
+  /** Message that it follows; null for a first one. */
   readonly parentId: string | null;
   readonly role: 'user' | 'assistant' | 'tool';
   /** Milliseconds of Unix time. */
   readonly createdAt: number;
   readonly content: string;
   readonly attachments?: readonly Attachment[];
-  /** Of a tool's result: the call that it answers. */
+  /** Id of the call that a tool's result answers. */
   readonly toolCallId?: string;
 
   /** The rest is the assistant's. */
@@ -59,7 +59,7 @@ export interface Message {
   readonly reasoning?: string;
   readonly toolCalls?: readonly ToolCall[];
   readonly finishReason?: string | null;
-  /** Of `content`, from where the model wrote it. */
+  /** Tokens of `content`, from where the model wrote it. */
   readonly tokens?: readonly Token[];
   /** Characters of `content` that were given, and not written by the model. */
   readonly givenLength?: number;
@@ -108,7 +108,7 @@ export interface Chat {
   readonly createdAt: number;
   readonly changedAt: number;
   readonly settings: ChatSettings;
-  /** Which of several messages that follow the same one is shown, by that one's id, or `ROOT`. */
+  /** Choice among messages that follow the same one, by that one's id or `ROOT`: the id of the shown. */
   readonly chosen: Readonly<Record<string, string>>;
 }
 

@@ -9,7 +9,7 @@ interface AlternativesProps {
   readonly onPick: ((choice: TokenChoice) => void) | undefined;
 }
 
-/** What a token could have been, the likeliest first. */
+/** Tokens that could have been instead, the likeliest first. */
 export function Alternatives({ token, place, onPick }: AlternativesProps) {
   const isListed = token.top.some((choice) => choice.token === token.token);
   const choices: readonly TokenChoice[] = isListed ? token.top : [token, ...token.top];

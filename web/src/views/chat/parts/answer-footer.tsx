@@ -67,7 +67,7 @@ function Action({ icon, label, onClick }: ActionProps) {
 
 interface Fact {
   readonly text: string;
-  /** What it means. */
+  /** Meaning of the text. */
   readonly title: string;
 }
 

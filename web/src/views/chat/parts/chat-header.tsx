@@ -11,7 +11,7 @@ interface ChatHeaderProps {
   readonly session: ChatSession;
   readonly onToggleChats: () => void;
   readonly onToggleSettings: () => void;
-  /** What is next to the conversation. */
+  /** Panel next to the conversation. */
   readonly opened: 'chats' | 'settings' | 'none';
 }
 

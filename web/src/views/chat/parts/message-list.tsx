@@ -29,7 +29,7 @@ export function MessageList({ session }: { readonly session: ChatSession }) {
   };
   useEffect(() => {
     const list = scroller.current;
-    // What stands in place of messages is read from its beginning.
+    // Text in place of messages is read from its beginning.
     if (list === null || isEmpty) return;
     const follow = () => {
       if (isAtEnd.current) list.scrollTop = list.scrollHeight;

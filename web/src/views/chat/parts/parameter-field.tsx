@@ -6,7 +6,7 @@ interface ParameterFieldProps {
   readonly parameter: Parameter;
   /** Undefined where it is not set. */
   readonly value: unknown;
-  /** What holds where it is not set, as a text. */
+  /** Value that holds where it is not set, as a text. */
   readonly byDefault: string;
   readonly onChange: (value: unknown) => void;
   /** Called with what is wrong with the text that is typed; null when nothing is. */
@@ -18,7 +18,7 @@ interface Typed {
   readonly text: string;
   /** The value that there was then, as JSON. */
   readonly known: string | undefined;
-  /** What is wrong with it; null for a text that is the value. */
+  /** Fault of the text; null for one that is the value. */
   readonly fault: string | null;
 }
 

@@ -14,7 +14,7 @@ interface TokenViewProps {
 }
 
 interface Active {
-  /** Of the piece. */
+  /** Index of the piece. */
   readonly index: number;
   /** Where its alternatives are, in pixels of the view. */
   readonly left: number;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { waitReason } from '../../../api/pending.ts';
 
-/** What is quicker needs no words, in milliseconds. */
+/** Time in milliseconds below which a wait needs no words. */
 const QUICK_MS = 2000;
 
 /** Before the first token: for how long by now, and why, where that is known. */

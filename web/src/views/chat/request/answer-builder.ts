@@ -26,7 +26,7 @@ export interface ChatChunk {
   } | null;
 }
 
-/** What has come of one choice. */
+/** Parts of one choice that have come. */
 interface Written {
   content: string;
   reasoning: string;
@@ -89,7 +89,7 @@ export class AnswerBuilder {
     }
   }
 
-  /** What a choice's message has so far. */
+  /** Fields of a choice's message so far. */
   fields(index: number): Partial<Message> {
     const written = this.#written[index];
     if (written === undefined) return {};

@@ -37,7 +37,7 @@ export function toRequestBody(
     ...(given === '' ? {} : { continue_final_message: true }),
     ...parameters,
     ...(tools.length > 0 ? { tools, tool_choice: settings.toolChoice } : {}),
-    // What is given may be any part of the JSON, and a grammar begins at its start.
+    // Given text may be any part of the JSON, and a grammar begins at its start.
     ...(given === '' ? responseFormat(settings) : {}),
     ...(logprobs ? { logprobs: true, top_logprobs: NUM_ALTERNATIVES } : {}),
     stream: true,
@@ -46,7 +46,7 @@ export function toRequestBody(
   };
 }
 
-/** What is typed as tools; none while it is not a list. */
+/** Tools that are typed; none while they are not a list. */
 export function parseTools(text: string): readonly unknown[] {
   try {
     const tools: unknown = JSON.parse(text);

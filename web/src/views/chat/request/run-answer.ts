@@ -13,7 +13,7 @@ const SHOW_MS = 33;
 export interface AnswerRun {
   readonly body: RequestBody;
   readonly numAnswers: number;
-  /** What each answer begins with. */
+  /** Beginning of each answer. */
   readonly given: string;
   readonly signal: AbortSignal;
   /** Called with what each answer's message has so far, and at last once with how it ended. */

@@ -1,4 +1,4 @@
-/** Which messages of a conversation a model gets to read. */
+/** Selects the messages of a conversation that a model gets to read. */
 import type { Message } from '../model/types.ts';
 
 /**
