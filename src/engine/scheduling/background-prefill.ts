@@ -52,9 +52,7 @@ export class BackgroundPrefill {
 
   /** To be called before requests get slots. */
   suspend(): void {
-    for (const sequence of this.#line) {
-      if (sequence.slot !== -1) this.#kvCache.release(sequence, true);
-    }
+    for (const each of this.#line) if (each.slot !== -1) this.#kvCache.release(each, true);
   }
 
   /** A step, where no request runs or waits. */
@@ -64,9 +62,7 @@ export class BackgroundPrefill {
     if (first.slot === -1 && !this.#kvCache.reserve(first, 0)) {
       throw new Error(`request ${first.id} does not fit an empty KV cache`);
     }
-    if (first.numCachedTokens === -1) {
-      first.numCachedTokens = wholeBlocks(first.numComputedTokens);
-    }
+    if (first.numCachedTokens === -1) first.numCachedTokens = wholeBlocks(first.numComputedTokens);
     const cacheOperations = this.#kvCache.drainOperations();
     return { cacheOperations, segments: [segmentOf(first, this.#stepTokens(first))] };
   }

@@ -1,3 +1,5 @@
+import { mostWithin } from '../costs/most-within.ts';
+
 /** How much prefill a step takes while others decode. All shares are of the decode run's time. */
 export interface PrefillPolicy {
   /**
@@ -10,11 +12,14 @@ export interface PrefillPolicy {
   /** The most that is saved up: a single step may be longer by this much. */
   readonly maxSaved: number;
   /**
-   * Prefill always makes progress: the first prompt in line computes at least this many tokens a
-   * step.
+   * Prefill makes progress: the first prompt in line computes at least this many tokens a step, unless the step
+   * would take twice as long by them.
    */
   readonly minChunk: number;
 }
+
+/** Cost of a chunk that is worth what is read for it, in that of its first token. */
+const WORTHWHILE = 3;
 
 /** How the values were chosen: docs/scheduling.md. */
 export const DEFAULT_PREFILL_POLICY: PrefillPolicy = {
@@ -48,6 +53,18 @@ export class PrefillBudget {
     if (decodeMs === 0) return Infinity;
     if (targetMs < Infinity) return targetMs - decodeMs;
     return decodeMs * (this.#saved + this.policy.stretchPerPrompt * numPrompts);
+  }
+
+  /**
+   * Tokens of a step's first chunk; 0 if it has none. Attention reads all that is cached before a chunk, so behind a
+   * long text a few tokens take as long as many: they wait until as much is saved up as may be.
+   * @param paceMs that each step may be longer
+   */
+  leastTokens(paceMs: number, wanted: number, costMs: (tokens: number) => number): number {
+    const least = Math.min(this.policy.minChunk, wanted);
+    if (costMs(least) <= paceMs) return least;
+    if (this.#saved < this.policy.maxSaved) return 0;
+    return Math.max(least, mostWithin(WORTHWHILE * costMs(1), wanted, costMs));
   }
 
   /** Accounts for the prefill that was planned. */

@@ -28,21 +28,24 @@ export function planPrefill(request: PrefillRequest): Segment[] {
   const { sequences, numPrompts, decode, maxTokens, budget, costs } = request;
   const decodeMs = request.mayHoldUp ? 0 : costs.decodeMs(decode);
   const availableMs = budget.availableMs(decodeMs, numPrompts, request.targetMs);
+  const paceMs = request.targetMs < Infinity ? Math.max(availableMs, decodeMs) : decodeMs;
   let spentMs = 0;
   let budgetTokens = maxTokens;
   const chunks: Segment[] = [];
   for (const sequence of sequences) {
     const start = sequence.numComputedTokens;
     const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
-    const atLeast = chunks.length === 0 ? Math.min(budget.policy.minChunk, wanted) : 0;
     // The first chunk is mixed with the decode run: both read the weights once.
     const isMixed = decode.length > 0 && (costs.runsStepsWhole || chunks.length === 0);
     const costMs = (length: number) => {
       const span = [{ start, length }];
       return isMixed ? costs.mixedPrefillMs(span) : costs.prefillMs(span);
     };
-    const length = Math.max(atLeast, mostWithin(availableMs - spentMs, wanted, costMs));
-    if (length <= 0) break;
+    const isFirst = chunks.length === 0 && decodeMs > 0;
+    const least = isFirst ? budget.leastTokens(paceMs, wanted, costMs) : 1;
+    const fits = mostWithin(availableMs - spentMs, wanted, costMs);
+    if (least === 0 || (fits === 0 && !isFirst)) break;
+    const length = Math.max(least, fits);
     chunks.push(segmentOf(sequence, length));
     spentMs += costMs(length);
     budgetTokens -= length;

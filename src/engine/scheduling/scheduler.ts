@@ -1,13 +1,8 @@
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { TokenOutput } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
-import {
-  type SampledToken,
-  type Segment,
-  segmentOf,
-  type StepOutcome,
-  type StepPlan,
-} from '../step.ts';
+import type { SampledToken, Segment, StepOutcome, StepPlan } from '../step.ts';
+import { segmentOf } from '../step.ts';
 import type { CostModel } from '../costs/cost-model.ts';
 import type { Drafter } from '../drafter.ts';
 import { fitsAdapters } from './adapter-room.ts';
@@ -137,10 +132,8 @@ export class Scheduler {
       .filter((sequence) => isDecoding(sequence) && tierOf(sequence) <= lateTier)
       .map((sequence) => segmentOf(sequence, 1));
     const prefill = this.#planPrefill(decode);
-    const isAlone = decode.length === this.#running.length;
-    const drafted = this.#drafter?.draft(decode, isAlone) ?? decode;
-    const cacheOperations = this.#kvCache.drainOperations();
-    return { cacheOperations, segments: [...drafted, ...prefill] };
+    const drafted = this.#drafter?.draft(decode, decode.length === this.#running.length) ?? decode;
+    return { cacheOperations: this.#kvCache.drainOperations(), segments: [...drafted, ...prefill] };
   }
 
   /** Makes an executed plan count: tokens are appended, and sequences that have ended are released. */

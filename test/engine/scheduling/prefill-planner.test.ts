@@ -54,4 +54,71 @@ describe('the prefill of a step', () => {
     const targetMs = costs.decodeMs(DECODE) + costs.prefillMs([{ start: 0, length: 100 }]);
     expect(tokensOfPrompt({ targetMs, numPrompts: 20, costs })).toBe(100);
   });
+
+  describe('behind a long text, all of which is read for each chunk', () => {
+    const [cached, wanted] = [8000, 200];
+
+    /** A decode run takes 8 ms, a chunk 19 ms and 4 for each of its tokens: as of SmolLM2-135M on two cores. */
+    function trained(): CostModel {
+      const costs = new CostModel();
+      for (let index = 0; index < 200; index++) {
+        const start = (index * 37) % 9000;
+        const length = 1 + ((index * 7) % 30);
+        const decode = [{ start: 0, length: 1 }];
+        costs.observe({ decode, prefill: [], verify: [], ms: 8 });
+        const ms = 8 + start * 0.0024 + length * (0.42 + start * 0.00043);
+        costs.observe({ decode, prefill: [{ start, length }], verify: [], ms });
+      }
+      return costs;
+    }
+
+    /** Tokens that each step computes until all are. */
+    function stepsOf(numPrompts: number, targetMs = Infinity): number[] {
+      const sequence = new Sequence(
+        engineRequest({ promptTokenIds: new Int32Array(cached + wanted) }),
+      );
+      sequence.numComputedTokens = cached;
+      const [costs, budget] = [trained(), new PrefillBudget(DEFAULT_PREFILL_POLICY)];
+      const steps: number[] = [];
+      while (sequence.numUncomputedTokens > 1) {
+        const [chunk] = planPrefill({
+          sequences: [sequence],
+          numPrompts,
+          decode: [{ start: 0 }],
+          mayHoldUp: false,
+          targetMs,
+          maxTokens: 512,
+          budget,
+          costs,
+        });
+        steps.push(chunk?.numTokens ?? 0);
+        sequence.numComputedTokens += chunk?.numTokens ?? 0;
+      }
+      return steps;
+    }
+
+    it('has a few chunks that are worth it, and not a small one in each step', () => {
+      const steps = stepsOf(1);
+      const chunks = steps.filter((numTokens) => numTokens > 0);
+      // All but what is left at the end.
+      expect(Math.min(...chunks.slice(0, -1))).toBeGreaterThanOrEqual(10);
+      expect(chunks.length / steps.length).toBeLessThan(0.12);
+      expect(steps.length).toBeLessThan(260);
+    });
+
+    it('makes haste when prompts wait', () => {
+      expect(stepsOf(8).length).toBeLessThan(stepsOf(1).length / 3);
+    });
+
+    it('has a chunk in each step where a target leaves time for it', () => {
+      const steps = stepsOf(1, 80);
+      expect(Math.min(...steps)).toBeGreaterThan(0);
+      expect(steps.length).toBeLessThan(25);
+    });
+
+    it('misses a target that it must miss in one step of ten at most', () => {
+      const steps = stepsOf(1, 15);
+      expect(steps.filter((numTokens) => numTokens > 0).length / steps.length).toBeLessThan(0.1);
+    });
+  });
 });

@@ -139,9 +139,23 @@ describe('a time between tokens that a stream is promised', () => {
       run.step();
       return run.scheduler.running[1]?.numComputedTokens ?? 0;
     };
-    expect(chunkWith(0.1)).toBe(2);
+    expect(chunkWith(0.1)).toBe(0);
     expect(chunkWith(100)).toBeGreaterThan(20);
     expect(chunkWith(50)).toBeLessThan(chunkWith(100));
+  });
+
+  it('cannot starve prompts: some steps have a chunk, however little time there is', () => {
+    const run = new ScheduledRun({ costs: linearCosts() });
+    run.add(1, 4, { ...INTERACTIVE, targetItlMs: 0.1, maxTokens: 100 });
+    run.step();
+    run.add(2, 400, BATCH);
+    const computed = Array.from({ length: 40 }, () => {
+      run.step();
+      return run.scheduler.running[1]?.numComputedTokens ?? 0;
+    });
+    const late = new Set(computed).size - 1;
+    expect(late).toBeGreaterThanOrEqual(2);
+    expect(late).toBeLessThanOrEqual(4);
   });
 });
 
