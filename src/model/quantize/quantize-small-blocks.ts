@@ -37,9 +37,6 @@ export function quantizeSmallBlocks(
 
 /** The values of a block, zeros after them. */
 const group = new Float64Array(SMALL_BLOCK);
-/** What an error of each value costs. */
-const weights = new Float64Array(SMALL_BLOCK);
-
 interface Grid {
   readonly scale: number;
   /** Value of the integer in the middle. */
@@ -62,13 +59,18 @@ const SPREADS = Float64Array.from({ length: 21 }, (_, step) => HIGHEST - 1 + ste
 /**
  * The scale and offset of 4 bits with the least squared error, as ggml searches them for its K-quants:
  * values are rounded over a range that is a little wider or narrower than they are, and a line is fitted
- * to what they become. Large values count more, since they mostly meet large activations.
+ * to what they become. All values count alike: to weigh large ones more, as ggml does, loses here.
  */
 function gridOfLeastError(length: number): Grid {
   const least = extreme(length, Math.min);
   const range = extreme(length, Math.max) - least;
   if (range === 0) return { scale: 0, offset: least };
-  const { sum, ofValues, ofSquares } = weigh(length);
+  let [ofValues, ofSquares] = [0, 0];
+  for (let i = 0; i < length; i++) {
+    const value = group[i] ?? 0;
+    ofValues += value;
+    ofSquares += value * value;
+  }
   let best: Grid = { scale: range / HIGHEST, offset: least + (MIDDLE * range) / HIGHEST };
   let leastError = Infinity;
   for (const spread of SPREADS) {
@@ -79,14 +81,13 @@ function gridOfLeastError(length: number): Grid {
       // Cut off, which rounds what is above zero.
       const rounded = ((value - least) * inverse + 0.5) | 0;
       const integer = rounded > HIGHEST ? HIGHEST : rounded;
-      const weighted = (weights[i] ?? 0) * integer;
-      ofIntegers += weighted;
-      ofSquaredIntegers += weighted * integer;
-      ofProducts += weighted * value;
+      ofIntegers += integer;
+      ofSquaredIntegers += integer * integer;
+      ofProducts += integer * value;
     }
-    const determinant = sum * ofSquaredIntegers - ofIntegers * ofIntegers;
+    const determinant = length * ofSquaredIntegers - ofIntegers * ofIntegers;
     if (determinant <= 0) continue;
-    const scale = (sum * ofProducts - ofValues * ofIntegers) / determinant;
+    const scale = (length * ofProducts - ofValues * ofIntegers) / determinant;
     const lowest = (ofSquaredIntegers * ofValues - ofIntegers * ofProducts) / determinant;
     // The least squares' error, from the sums that it consists of.
     const error = ofSquares - scale * ofProducts - lowest * ofValues;
@@ -102,23 +103,6 @@ function extreme(length: number, pick: (a: number, b: number) => number): number
   let found = group[0] ?? 0;
   for (let i = 1; i < length; i++) found = pick(found, group[i] ?? 0);
   return found;
-}
-
-/** Fills `weights`; gives their sum, and those of what they weigh. */
-function weigh(length: number) {
-  let squares = 0;
-  for (let i = 0; i < length; i++) squares += (group[i] ?? 0) ** 2;
-  const usual = Math.sqrt(squares / length);
-  let [sum, ofValues, ofSquares] = [0, 0, 0];
-  for (let i = 0; i < length; i++) {
-    const value = group[i] ?? 0;
-    const weight = usual + Math.abs(value);
-    weights[i] = weight;
-    sum += weight;
-    ofValues += weight * value;
-    ofSquares += weight * value * value;
-  }
-  return { sum, ofValues, ofSquares };
 }
 
 /** The nearest integers, from 0 on, packed from `start` on. */
