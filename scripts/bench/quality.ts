@@ -10,6 +10,8 @@
  * weights are taken as floats, in another order (lib/float-reference.ts), so that they are on no format's
  * grid. Its float32 file is 540 MB, and made in a temporary folder unless --folder names one to keep it.
  *
+ * --model names another file of an architecture like Llama's or Gemma 3's to take the weights of.
+ *
  * --llama names a folder with llama.cpp's llama-quantize and llama-perplexity. Both sides read the same
  * chunks of the same text, which is of models/summit/eval.jsonl, and count the second half of each chunk;
  * fp32 is that of their own kernels.
@@ -95,13 +97,18 @@ try {
 /** Precisions of this server, by our own kernels where these have them. */
 async function ours(reference: string, text: string): Promise<Quality[]> {
   const textFolder = await ggufTextFolder(reference, cacheDirectory);
-  const { tokenizer } = await loadTextModel({ folder: textFolder, vocabSize: 49_152 });
+  const source = { kind: 'folder', path: reference } as const;
+  const { vocabSize } = (await prepareModel(source, { precision: 'fp32', cacheDirectory }))
+    .manifest;
+  const { tokenizer } = await loadTextModel({ folder: textFolder, vocabSize });
   const ids = tokenizer.encode(text, { addSpecialTokens: false });
   const chunks = Array.from({ length: numChunks }, (_, chunk) =>
     ids.slice(chunk * length, (chunk + 1) * length),
   );
   if ((chunks.at(-1)?.length ?? 0) < length) throw new Error(`the text has ${ids.length} tokens`);
-  const source = { kind: 'folder', path: reference } as const;
+  // Models with a token for the beginning have it in place of each chunk's first, as with llama.cpp.
+  const [beginning] = tokenizer.encode('', { addSpecialTokens: true });
+  if (beginning !== undefined) for (const chunk of chunks) chunk[0] = beginning;
   const exact = new Map<string, Float32Array>();
   const measure = async (precision: Precision): Promise<Quality> => {
     const isNative = precision !== 'fp32' && precision !== 'fp16';

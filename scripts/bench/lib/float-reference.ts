@@ -24,6 +24,10 @@ const CHANNELS: Readonly<Record<string, readonly [rows: Channels, columns: Chann
   output_norm: [null, 'residual'],
   attn_norm: [null, 'residual'],
   ffn_norm: [null, 'residual'],
+  post_attention_norm: [null, 'residual'],
+  post_ffw_norm: [null, 'residual'],
+  attn_q_norm: [null, null],
+  attn_k_norm: [null, null],
   attn_q: [null, 'residual'],
   attn_k: [null, 'residual'],
   attn_v: ['values', 'residual'],
@@ -36,7 +40,7 @@ type Channels = 'residual' | 'values' | 'mlp' | null;
 
 /**
  * Writes it.
- * @param source a file of the llama architecture
+ * @param source a file of an architecture like Llama's or Gemma 3's
  * @throws {Error} if a tensor has a name that such a model does not have
  */
 export async function writeFloatReference(source: string, target: string): Promise<void> {
@@ -45,9 +49,11 @@ export async function writeFloatReference(source: string, target: string): Promi
   const gguf = await GgufFile.open(source);
   const file = await open(target, 'w');
   try {
+    const number = (key: string) =>
+      gguf.metadata.number(`${gguf.metadata.string('general.architecture')}.${key}`);
     const headDim =
-      (gguf.metadata.number('llama.embedding_length') ?? 0) /
-      (gguf.metadata.number('llama.attention.head_count') ?? 1);
+      number('attention.value_length') ??
+      (number('embedding_length') ?? 0) / (number('attention.head_count') ?? 1);
     const entries: Buffer[] = [];
     let offset = 0;
     for (const [name, { shape }] of header) {
@@ -147,7 +153,7 @@ function reordered(
 ): Float32Array {
   const parts = name.split('.');
   const channels = CHANNELS[parts.at(-2) ?? ''];
-  if (channels === undefined) throw new Error(`${name} is no tensor of a llama model`);
+  if (channels === undefined) throw new Error(`${name} is no tensor of such a model`);
   const layer = parts.length > 2 ? (parts[1] ?? '') : '';
   const [columns = 1, rows = 1] = shape.toReversed();
   const rowOrder = orders.of(channels[0], layer, rows);
