@@ -2,8 +2,9 @@
  * What each precision costs and gives: speed, memory and file size on the SmolLM2-135M shape
  * (random weights) with one stream and a full batch, accuracy on summit and its test data; then
  * int8 compared with int8-static, whose activations have constant scales, by our own kernels and by ONNX
- * Runtime's, and with the 8-bit operator that has one activation scale for the whole batch (W8A8 per
- * tensor), which makes a row's result depend on its neighbours.
+ * Runtime's, with the other precisions of our own kernels, and with the 8-bit operator that has one
+ * activation scale for the whole batch (W8A8 per tensor), which makes a row's result depend on its
+ * neighbours.
  *
  *   npx tsx scripts/bench/precisions.ts [--rows 16] [--precisions fp32,fp16,int8,int8-static,int4]
  *     [--steps 20] [--compare own] [--threads 2] [--cpu-time] [--json]
@@ -32,7 +33,12 @@ import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import type { ModelSource } from '../../src/model/build/model-source.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
-import { type BuiltModel, PRECISIONS, type Precision } from '../../src/model/manifest.ts';
+import {
+  type BuiltModel,
+  NATIVE_PRECISIONS,
+  PRECISIONS,
+  type Precision,
+} from '../../src/model/manifest.ts';
 import { layerMatrices } from '../../src/model/graph/layer-matrices.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
@@ -89,12 +95,16 @@ const precisions = named.map((name): Precision => {
   return precision;
 });
 
+const OURS = { kvCacheDtype: 'float16' } as const;
+
 const { clock, typical } = timing(values['cpu-time']);
 
 async function build(
   source: ModelSource,
   precision: Precision,
-  nativeKernels?: BuildOptions['nativeKernels'],
+  nativeKernels: BuildOptions['nativeKernels'] = NATIVE_PRECISIONS.has(precision)
+    ? OURS
+    : undefined,
 ): Promise<BuiltModel> {
   const options = { cacheDirectory: defaultCacheDirectory() };
   // Of random weights only the speed is told, which does not depend on what scales there are.
@@ -157,9 +167,13 @@ async function compareAll(models: readonly BuiltModel[]): Promise<Speeds[]> {
 /** What int8 is compared with, and by whose kernels. */
 const COMPARISONS = {
   'int8-static, our own kernels': async () => {
-    const native = { kvCacheDtype: 'float16' } as const;
-    return compareWithInt8(await build(SMOLLM2, 'int8-static', native), native);
+    return compareWithInt8(await build(SMOLLM2, 'int8-static', OURS), OURS);
   },
+  'int8-blocks, our own kernels': async () =>
+    compareWithInt8(await build(SMOLLM2, 'int8-blocks'), OURS),
+  'int4-mixed, our own kernels': async () =>
+    compareWithInt8(await build(SMOLLM2, 'int4-mixed'), OURS),
+  'int4, our own kernels': async () => compareWithInt8(await build(SMOLLM2, 'int4', OURS), OURS),
   "int8-static, ONNX Runtime's": async () => compareWithInt8(await build(SMOLLM2, 'int8-static')),
   "per tensor, ONNX Runtime's": async () => {
     const folder = await mkdtemp(join(tmpdir(), 'chairlift-per-tensor-'));

@@ -14,12 +14,12 @@ import { z } from 'zod';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { readEvalFile } from '../../src/eval/eval-file.ts';
-import { LockstepDecoder } from '../../src/eval/lockstep-decoder.ts';
 import { loadTextModel } from '../../src/front/prompts/load-text-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { type BuiltModel, KV_CACHE_DTYPES } from '../../src/model/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { ggufTextFolder } from '../../src/model/gguf/text/text-folder.ts';
+import { divergence, normalize, readTexts } from '../bench/lib/lockstep-texts.ts';
 import { printTable } from '../bench/lib/table.ts';
 import { realModelPath } from './models.ts';
 
@@ -54,47 +54,6 @@ function build([precision, kernels, kvCacheDtype]: z.infer<typeof formatSchema>)
   return prepareModel(source, calibrates ? { ...options, calibrateKv } : options);
 }
 
-/** Computes texts side by side, token by token. */
-function readAll(
-  model: BuiltModel,
-  texts: readonly Int32Array[],
-  onLogits: (text: number, position: number, logits: Float32Array) => void,
-): void {
-  const capacity = Math.max(...texts.map(({ length }) => length));
-  const decoder = new LockstepDecoder(model, { numSlots: texts.length, capacity, threads: 2 });
-  for (let position = 0; position < capacity; position++) {
-    // What is over computes its last token again, unheard.
-    const inputs = texts.map((ids) => {
-      const at = Math.min(position, ids.length - 1);
-      return { tokenId: ids[at] ?? 0, position: at };
-    });
-    decoder.step(inputs);
-    for (const [index, { length }] of texts.entries()) {
-      if (position < length) onLogits(index, position, decoder.logits(index));
-    }
-  }
-  decoder.release();
-}
-
-/** Log-probabilities, in place. */
-function normalize(logits: Float32Array): Float32Array {
-  const most = logits[argmax(logits)] ?? NaN;
-  let sum = 0;
-  for (let id = 0; id < logits.length; id++) sum += Math.exp((logits[id] ?? 0) - most);
-  const subtrahend = most + Math.log(sum);
-  for (let id = 0; id < logits.length; id++) logits[id] = (logits[id] ?? 0) - subtrahend;
-  return logits;
-}
-
-function divergence(exact: Float32Array, other: Float32Array): number {
-  let sum = 0;
-  for (let id = 0; id < exact.length; id++) {
-    const logarithm = exact[id] ?? 0;
-    sum += Math.exp(logarithm) * (logarithm - (other[id] ?? 0));
-  }
-  return sum;
-}
-
 const ids = z.array(z.int());
 const { transformers } = z
   .object({ transformers: z.object({ cases: z.array(z.object({ ids, greedy: ids })) }) })
@@ -116,16 +75,17 @@ const exact = new Map<string, Float32Array>();
 
 function measure(model: BuiltModel): { perplexity: number; same: number; nats: number } {
   let [loss, numLosses] = [0, 0];
-  readAll(model, stories, (text, position, logits) => {
+  readTexts(model, stories, 2, (text, position, logits) => {
     const next = stories[text]?.[position + 1];
     if (next === undefined) return;
     loss -= normalize(logits)[next] ?? NaN;
     numLosses++;
   });
   let [same, nats] = [0, 0];
-  readAll(
+  readTexts(
     model,
     chats.map(({ tokenIds }) => tokenIds),
+    2,
     (text, position, logits) => {
       if (position < (chats[text]?.firstAnswer ?? 0)) return;
       const own = normalize(logits);

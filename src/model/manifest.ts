@@ -1,8 +1,19 @@
 import type { LiveAdapterShape } from './graph/live-adapter-shape.ts';
 
 /** Number formats that weights can be built in. */
-export const PRECISIONS = ['fp32', 'fp16', 'int8', 'int8-static', 'int4'] as const;
+export const PRECISIONS = [
+  'fp32',
+  'fp16',
+  'int8',
+  'int8-blocks',
+  'int8-static',
+  'int4-mixed',
+  'int4',
+] as const;
 export type Precision = (typeof PRECISIONS)[number];
+
+/** Precisions that our own kernels alone compute. */
+export const NATIVE_PRECISIONS: ReadonlySet<Precision> = new Set(['int8-blocks', 'int4-mixed']);
 
 /** Number formats that a decoder can compute in. */
 export const ACTIVATION_DTYPES = ['float32', 'float16'] as const;

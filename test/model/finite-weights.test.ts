@@ -22,6 +22,8 @@ const BUILDS = {
   int4: { precision: 'int4' },
   'int8, our own kernels': { precision: 'int8', ...NATIVE },
   'int4, our own kernels': { precision: 'int4', ...NATIVE },
+  'int8-blocks': { precision: 'int8-blocks', ...NATIVE },
+  'int4-mixed': { precision: 'int4-mixed', ...NATIVE },
 } as const satisfies Record<string, Partial<BuildOptions>>;
 type Build = keyof typeof BUILDS;
 const ALL = Object.keys(BUILDS) as Build[];

@@ -12,9 +12,11 @@ import {
   type BuiltModel,
   type KernelSet,
   type KvCacheDtype,
+  NATIVE_PRECISIONS,
   type Precision,
   PRECISIONS,
 } from '../../src/model/manifest.ts';
+import type { NativePrecision } from '../../src/model/native/native-format.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 import { calibrationWith } from '../support/static-calibration.ts';
 
@@ -38,6 +40,7 @@ afterAll(() => rm(cacheDirectory, { recursive: true, force: true }));
 
 const SOURCE = { kind: 'folder', path: SUMMIT } as const;
 const TEXTS = reference.prompts.map(({ ids, greedy }) => Int32Array.from([...ids, ...greedy]));
+const NATIVE = { nativeKernels: { kvCacheDtype: 'float32' } } as const;
 const CALIBRATED = { staticCalibration: calibrationWith(TEXTS, SOURCE, cacheDirectory) };
 
 async function build(
@@ -45,7 +48,8 @@ async function build(
   options: Pick<BuildOptions, 'nativeKernels'> = {},
 ): Promise<BuiltModel> {
   const calibration = precision === 'int8-static' ? CALIBRATED : {};
-  return prepareModel(SOURCE, { precision, cacheDirectory, ...options, ...calibration });
+  const native = NATIVE_PRECISIONS.has(precision) ? NATIVE : {};
+  return prepareModel(SOURCE, { precision, cacheDirectory, ...native, ...options, ...calibration });
 }
 
 test('every precision is a build of its own', async () => {
@@ -102,7 +106,7 @@ describe.each([
 
 /** Likewise with native kernels, token by token. */
 async function nativeLogits(
-  precision: 'int8' | 'int8-static' | 'int4',
+  precision: NativePrecision,
   kvCacheDtype: KvCacheDtype,
 ): Promise<Float32Array[]> {
   const model = await build(precision, { nativeKernels: { kvCacheDtype } });
@@ -119,7 +123,9 @@ test.each([
   ['int8', 'float32', 0.6, 11],
   ['int8', 'float16', 0.6, 11],
   ['int8', 'int8', 0.6, 11],
+  ['int8-blocks', 'float32', 0.6, 11],
   ['int8-static', 'float32', 1.5, 11],
+  ['int4-mixed', 'float32', 1.5, 10],
   ['int4', 'float32', 2.5, 10],
   ['int4', 'float16', 2.5, 10],
 ] as const)(
@@ -172,6 +178,8 @@ test.each([
   ['int8', 'onnxruntime'],
   ['int8-static', 'onnxruntime'],
   ['int8-static', 'native'],
+  ['int8-blocks', 'native'],
+  ['int4-mixed', 'native'],
 ] as const)(
   '%s, kernels %s: a row computes the same bits alone and in a batch of 2 to 8',
   async (precision, kernels) => {

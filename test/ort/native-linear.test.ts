@@ -54,7 +54,7 @@ async function prepare(c: Case, x: Float32Array, matrix: Matrix) {
   const { inFeatures, outFeatures, bits, activation = 0 } = c;
   const matrixRows = activation === 0 ? outFeatures : 2 * outFeatures;
   const source = { name: 'm', tensors: [{ name: 'm', rows: matrixRows }], columns: inFeatures };
-  const format = nativeFormat(weightSource(matrix), source, bits);
+  const format = nativeFormat(weightSource(matrix), source, bits === 4 ? 'int4' : 'int8', 1);
   const { blockSize, bits: packedBits } = format;
   const isGated = activation !== 0;
   const packed = await packedValues(matrix, inFeatures, format, isGated);
@@ -475,7 +475,7 @@ describe('a matrix of two tensors', () => {
   });
 
   test('has the smallest blocks and the most bits of both, and weighs what they do', async () => {
-    const format = nativeFormat(weights(4), source, 4);
+    const format = nativeFormat(weights(4), source, 'int4', 1);
     expect(format).toEqual(kept(8, 16, true));
     const task = { kind: 'native', source, ...format, isGated: false } as const;
     const packed = await makePacked(weights(4), task);
@@ -513,6 +513,6 @@ describe('a matrix of two tensors', () => {
   });
 
   test('is rounded anew by a build that keeps only one of them', () => {
-    expect(nativeFormat(weights(8), source, 4)).toMatchObject({ bits: 4, isStored: false });
+    expect(nativeFormat(weights(8), source, 'int4', 1)).toMatchObject({ bits: 4, isStored: false });
   });
 });

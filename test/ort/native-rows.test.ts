@@ -39,7 +39,7 @@ async function lookup(
   ids: readonly number[],
 ): Promise<{ readonly call: NodeCall; readonly output: Float32Array }> {
   const source = { name: 'm', tensors: [{ name: 'm', rows }], columns };
-  const format = headFormat(weightSource(matrix), source);
+  const format = headFormat(weightSource(matrix), source, 'int8');
   const { bits, blockSize } = format;
   const { values, scales, offsets } = await packedValues(matrix, columns, format);
   const output = new Float32Array(ids.length * columns);

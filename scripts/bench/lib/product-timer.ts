@@ -79,7 +79,7 @@ function emitProduct(
     const weights = new RandomWeights(1);
     if (isNative(kind)) {
       const source = matrixOf(layer);
-      const format = nativeFormat(weights, source, kind === 'native8' ? 8 : 4);
+      const format = nativeFormat(weights, source, kind === 'native8' ? 'int8' : 'int4', 1);
       const matrix = addNativeMatrix(graph, weights, source, format);
       return emitNativeLinear(graph, matrix, 'product', 'input');
     }

@@ -17,7 +17,7 @@ import {
 import { ModelError } from '../model-error.ts';
 import { exportSource } from './export-source.ts';
 import { fileExists } from '../../files/file-exists.ts';
-import type { BuiltModel } from '../manifest.ts';
+import { type BuiltModel, NATIVE_PRECISIONS } from '../manifest.ts';
 import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectSource, type ModelSource } from './model-source.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
@@ -45,6 +45,9 @@ export async function prepareModel(
   const hasNative = precision !== 'fp32' && precision !== 'fp16' && !calibrateKv;
   if (nativeKernels && (!hasNative || activationDtype !== 'float32')) {
     throw new RangeError('graphs of native kernels have weights of int8 or int4, in float32');
+  }
+  if (NATIVE_PRECISIONS.has(precision) && !nativeKernels) {
+    throw new RangeError(`${precision} is computed by native kernels alone`);
   }
   if ((precision === 'int8-static') !== (staticCalibration !== undefined)) {
     throw new RangeError('int8-static has a calibration, and no other precision has one');

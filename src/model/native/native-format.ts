@@ -1,25 +1,67 @@
 import type { NativeFormat, StoredLayout, WeightSource } from '../huggingface/weights.ts';
 import { isInRows } from '../quantize/kept-format.ts';
+import type { Precision } from '../manifest.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
 
-/** Format by bits of weights that are not stored in integers which native/ supports. */
-const OWN: Readonly<Record<4 | 8, NativeFormat>> = {
-  4: { bits: 4, blockSize: 64, hasOffsets: false, isStored: false },
-  8: { bits: 8, blockSize: null, hasOffsets: false, isStored: false },
+const ROWS: NativeFormat = { bits: 8, blockSize: null, hasOffsets: false, isStored: false };
+const BLOCKS_OF_8: NativeFormat = { ...ROWS, blockSize: 32 };
+const BLOCKS_OF_4: NativeFormat = { ...ROWS, bits: 4, blockSize: 64 };
+const OFFSETS_OF_4: NativeFormat = { ...ROWS, bits: 4, blockSize: 32, hasOffsets: true };
+
+/** Formats of weights that are not stored in integers which native/ supports. */
+interface OwnFormats {
+  /** Bits of a checkpoint's integers that are kept. */
+  readonly keeps: 4 | 8;
+  readonly linear: NativeFormat;
+  readonly lmHead: NativeFormat;
+  /** Format of the matrices that lose most by 4 bits; as the others if left out. */
+  readonly sensitive?: NativeFormat;
+}
+
+const INT8: OwnFormats = { keeps: 8, linear: ROWS, lmHead: ROWS };
+
+export type NativePrecision = Exclude<Precision, 'fp32' | 'fp16'>;
+
+const OWN: Readonly<Record<NativePrecision, OwnFormats>> = {
+  int8: INT8,
+  'int8-static': INT8,
+  'int8-blocks': { keeps: 8, linear: BLOCKS_OF_8, lmHead: BLOCKS_OF_8 },
+  int4: { keeps: 4, linear: BLOCKS_OF_4, lmHead: ROWS },
+  'int4-mixed': { keeps: 4, linear: OFFSETS_OF_4, lmHead: ROWS, sensitive: ROWS },
 };
 
-/** Format of a matrix as it is stored, if a build of `bits` keeps that and native/ has such weights. */
+/** Format of a matrix as it is stored, if a build keeps that and native/ has such weights. */
 export function nativeFormat(
   weights: WeightSource,
   source: MatrixSource,
-  bits: 4 | 8,
+  precision: NativePrecision,
+  numLayers: number,
 ): NativeFormat {
-  return storedFormat(weights, source, bits) ?? OWN[bits];
+  const { keeps, linear, sensitive = linear } = OWN[precision];
+  const own = isSensitive(source.name, numLayers) ? sensitive : linear;
+  return storedFormat(weights, source, keeps) ?? own;
 }
 
-/** Format of the LM head: as it is stored in any build, otherwise 8 bits. */
-export function headFormat(weights: WeightSource, source: MatrixSource): NativeFormat {
-  return storedFormat(weights, source) ?? OWN[8];
+/**
+ * Whether a matrix is among those that lose most by 4 bits: queries, keys and values, since many heads
+ * read the same few keys and values, and what MLPs end with in the first and last layers and each third
+ * in between, as in llama.cpp's Q4_K_M.
+ */
+function isSensitive(name: string, numLayers: number): boolean {
+  const [, layer = '', kind] = /^layers\.(\d+)\..*\b(qkv|down)$/.exec(name) ?? [];
+  if (kind !== 'down') return kind === 'qkv';
+  const first = Math.floor(numLayers / 8);
+  const last = Math.floor((7 * numLayers) / 8);
+  return Number(layer) < first || Number(layer) >= last || (Number(layer) - first) % 3 === 2;
+}
+
+/** Format of the LM head: as it is stored in any build, otherwise the precision's. */
+export function headFormat(
+  weights: WeightSource,
+  source: MatrixSource,
+  precision: NativePrecision,
+): NativeFormat {
+  return storedFormat(weights, source) ?? OWN[precision].lmHead;
 }
 
 /**
@@ -42,7 +84,7 @@ export function storedFormat(
     formats.push(format);
   }
   const sizes = formats.map(({ blockSize }) => blockSize);
-  if (sizes.every((size) => size === null)) return OWN[8];
+  if (sizes.every((size) => size === null)) return ROWS;
   // A whole row with one scale is not computed as blocks are.
   if (!sizes.every((size) => size !== null)) return null;
   const fewest = formats.every((format) => format.bits === 4) ? 4 : 8;
@@ -53,7 +95,7 @@ export function storedFormat(
 /** How native/ keeps integers of a layout as they are; null where it cannot. */
 export function keptIn(layout: StoredLayout, columns: number): NativeFormat | null {
   const { bits, blockSize, hasZeroPoints, hasOffsets = false, order } = layout;
-  if (isInRows(layout, columns)) return OWN[8];
+  if (isInRows(layout, columns)) return ROWS;
   if (order !== null) return null;
   return withBlocks(bits, blockSize, hasOffsets || hasZeroPoints);
 }

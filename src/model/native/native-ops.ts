@@ -15,20 +15,25 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
 import { NativeAdapters } from './native-adapters.ts';
-import { headFormat, nativeFormat } from './native-format.ts';
+import { headFormat, nativeFormat, type NativePrecision } from './native-format.ts';
 import { emitNativeLinear, isGate, type LinearFusion } from './native-linear.ts';
 import { addNativeMatrix, emitRows, type NativeMatrix } from './native-matrix.ts';
 
 /** A decoder of the operators of native/: norms, gates and residuals are part of the products. */
 export class NativeOps extends DecoderOps {
-  readonly #formats: NumberFormats;
+  readonly #precision: NativePrecision;
+  readonly #steps: NumberFormats['steps'];
   readonly #adapters: NativeAdapters | null;
   #head: NativeMatrix | undefined;
 
   constructor(config: DecoderConfig, weights: WeightSource, formats: NumberFormats) {
     super(config, weights, 'float');
-    this.#formats = formats;
-    const { maxAdapterRank } = formats;
+    const { precision, maxAdapterRank } = formats;
+    if (precision === 'fp32' || precision === 'fp16') {
+      throw new RangeError(`native/ has no weights of ${precision}`);
+    }
+    this.#precision = precision;
+    this.#steps = formats.steps;
     this.#adapters =
       maxAdapterRank === undefined ? null : new NativeAdapters(this.graph, maxAdapterRank);
   }
@@ -116,22 +121,22 @@ export class NativeOps extends DecoderOps {
     const { embedding, lmHead } = family.tensors;
     const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
     const source = { name: 'lm_head', tensors, columns: hiddenSize };
-    const format = headFormat(this.weights, source);
+    const format = headFormat(this.weights, source, this.#precision);
     this.#head = addNativeMatrix(this.graph, this.weights, source, format);
     return this.#head;
   }
 
   #product(layer: LinearLayer, input: string, fusion: LinearFusion): string {
-    const bits = this.#formats.precision === 'int4' ? 4 : 8;
     const bias = layer.bias ? () => loadBias(this.weights, layer) : undefined;
     const source = matrixOf(layer);
-    const format = nativeFormat(this.weights, source, bits);
+    const { numLayers } = this.config;
+    const format = nativeFormat(this.weights, source, this.#precision, numLayers);
     const isGated = fusion.gate !== undefined;
     const matrix = addNativeMatrix(this.graph, this.weights, source, format, isGated);
     return emitNativeLinear(this.graph, matrix, `${layer.name}/Linear`, input, {
       ...fusion,
       bias,
-      step: this.#formats.steps?.get(layer.name),
+      step: this.#steps?.get(layer.name),
     });
   }
 }

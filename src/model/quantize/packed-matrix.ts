@@ -6,6 +6,7 @@ import {
   type QuantizedBlocks,
   quantizeRows,
 } from './quantize-blocks.ts';
+import { quantizeSmallBlocks, SMALL_BLOCK } from './quantize-small-blocks.ts';
 import { packTensor } from './pack-integers.ts';
 import { forEachRow } from './make-rows.ts';
 import { inOneForm } from './stored-form.ts';
@@ -175,6 +176,10 @@ async function* blocksOf(
     return;
   }
   for await (const piece of piecesOf(weights, name, [rows, columns])) {
+    if (blockSize === SMALL_BLOCK) {
+      yield quantizeSmallBlocks(piece, columns, bits);
+      continue;
+    }
     const quantized = emptyBlocks(piece.length / columns, columns, 4);
     quantizeRows(piece, columns, 4, quantized, 0);
     yield quantized;

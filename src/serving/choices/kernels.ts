@@ -1,5 +1,5 @@
 import type { BuildOptions } from '../../model/build/build-options.ts';
-import type { KvCacheDtype } from '../../model/manifest.ts';
+import { type KvCacheDtype, NATIVE_PRECISIONS } from '../../model/manifest.ts';
 import type { FoundKernels } from '../../ort/native-kernels.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 import type { Options } from '../../settings/options.ts';
@@ -43,6 +43,10 @@ export async function resolveKernels(
   const reason = unfit ?? (found && missing(found));
   if (found === null || 'missing' in found || reason !== null) {
     if (kernels === 'native') throw new UsageError(`--kernels native: ${reason}`);
+    if (NATIVE_PRECISIONS.has(circumstances.precision)) {
+      const why = kernels === 'onnxruntime' ? '--kernels onnxruntime leaves them out' : reason;
+      throw new UsageError(`--precision ${circumstances.precision} needs our own kernels: ${why}`);
+    }
     if (kvCacheDtype === 'float16') {
       throw new UsageError(`--kv-cache-dtype float16 needs our own kernels: ${reason}`);
     }

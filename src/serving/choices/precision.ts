@@ -82,11 +82,13 @@ function weightsOnCpu(
   return { precision: 'int8', reason: 'picked for speed on this CPU' };
 }
 
+const ON_DEVICES: ReadonlySet<Options['precision']> = new Set(['auto', 'fp32', 'fp16', 'int4']);
+
 function onDevice(
   option: Options['precision'],
   { device: { name }, activationDtypes }: Pick<ChosenDevice, 'device' | 'activationDtypes'>,
 ): PrecisionChoice {
-  if (option === 'int8' || option === 'int8-static') {
+  if (!ON_DEVICES.has(option)) {
     throw new UsageError(`--precision ${option} needs a CPU; ${name} takes fp32, fp16 and int4`);
   }
   if (option === 'fp32' && !activationDtypes.includes('float32')) {

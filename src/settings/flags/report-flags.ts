@@ -1,4 +1,4 @@
-import { PRECISIONS } from '../../model/manifest.ts';
+import { NATIVE_PRECISIONS, PRECISIONS } from '../../model/manifest.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { count, listOf, oneOf, text } from './values.ts';
 
@@ -38,8 +38,8 @@ export const EVAL_FLAGS = {
     schema: listOf(oneOf(PRECISIONS)),
     list: 'commas',
     // Those that every model can be built in.
-    default: PRECISIONS.filter((name) => name !== 'int8-static'),
-    defaultText: 'all but int8-static',
+    default: PRECISIONS.filter((name) => name !== 'int8-static' && !NATIVE_PRECISIONS.has(name)),
+    defaultText: 'fp32,fp16,int8,int4',
   },
   data: {
     flags: '--data <file>',

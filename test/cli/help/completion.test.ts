@@ -42,7 +42,7 @@ describe('bash completes', needs(program('bash')), () => {
     [['serve', '--no-u'], ['--no-ui']],
     [
       ['serve', '--precision', 'int'],
-      ['int8', 'int8-static', 'int4'],
+      ['int8', 'int8-blocks', 'int8-static', 'int4-mixed', 'int4'],
     ],
     // Bash makes three words of --precision=int.
     [

@@ -55,6 +55,20 @@ describe('--kernels', () => {
     await expect(choose({ kernels: 'native' }, {}, found)).rejects.toThrow(why);
   });
 
+  it.each(['int8-blocks', 'int4-mixed'] as const)(
+    '%s has none of ONNX Runtime',
+    async (precision) => {
+      expect((await choose({}, { precision })).nativeKernels).toBeDefined();
+      await expect(choose({ kernels: 'onnxruntime' }, { precision })).rejects.toThrow(
+        `--precision ${precision} needs our own kernels: --kernels onnxruntime leaves them out`,
+      );
+      const missing = { missing: 'there are none for win32-x64' };
+      await expect(choose({}, { precision }, missing)).rejects.toThrow(
+        'there are none for win32-x64',
+      );
+    },
+  );
+
   it("takes ONNX Runtime's where they are asked for", async () => {
     const { nativeKernels } = await choose({ kernels: 'onnxruntime' });
     expect(nativeKernels).toBeUndefined();

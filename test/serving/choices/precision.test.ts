@@ -31,11 +31,14 @@ test.each(PRECISIONS)('%s is what it says on a CPU', (precision) => {
   }
 });
 
-test.each(['int8', 'int8-static'] as const)('%s is for CPUs', (precision) => {
-  expect(() => resolvePrecision(precision, withHalf, large)).toThrow(
-    `--precision ${precision} needs a CPU; webgpu takes`,
-  );
-});
+test.each(['int8', 'int8-blocks', 'int8-static', 'int4-mixed'] as const)(
+  '%s is for CPUs',
+  (precision) => {
+    expect(() => resolvePrecision(precision, withHalf, large)).toThrow(
+      `--precision ${precision} needs a CPU; webgpu takes`,
+    );
+  },
+);
 
 describe('the precision picked', () => {
   test.each([
