@@ -65,6 +65,14 @@ def yarn(**config) -> PreTrainedModel:
     return llama(num_hidden_layers=1, tie_word_embeddings=True, rope_parameters=rope)
 
 
+def cohere(model, config, **fields) -> PreTrainedModel:
+    return model(config(**{**SHAPE, **fields}, logit_scale=0.5, layer_norm_eps=0.01))
+
+
+def glm(model, config) -> PreTrainedModel:
+    return model(config(**SHAPE, head_dim=16, partial_rotary_factor=0.5))
+
+
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
 
@@ -247,6 +255,41 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             mamba_n_heads=4,
             tie_word_embeddings=True,
         )
+    ),
+    "gemma": lambda: transformers.GemmaForCausalLM(
+        transformers.GemmaConfig(**SHAPE, head_dim=32, hidden_act="gelu")
+    ),
+    "cohere": lambda: cohere(transformers.CohereForCausalLM, transformers.CohereConfig),
+    "cohere2": lambda: cohere(
+        transformers.Cohere2ForCausalLM,
+        transformers.Cohere2Config,
+        # The last of four attends to everything.
+        num_hidden_layers=4,
+        sliding_window=WINDOW,
+    ),
+    "glm": lambda: glm(transformers.GlmForCausalLM, transformers.GlmConfig),
+    "glm4": lambda: glm(transformers.Glm4ForCausalLM, transformers.Glm4Config),
+    "ernie4.5": lambda: transformers.Ernie4_5ForCausalLM(
+        transformers.Ernie4_5Config(**SHAPE, head_dim=32, use_bias=True)
+    ),
+    "exaone4": lambda: transformers.Exaone4ForCausalLM(
+        transformers.Exaone4Config(
+            **SHAPE,
+            sliding_window=WINDOW,
+            sliding_window_pattern="LG",
+            layer_types=["sliding_attention", "full_attention"],
+        )
+    ),
+    "exaone4-full": lambda: transformers.Exaone4ForCausalLM(
+        transformers.Exaone4Config(
+            **SHAPE,
+            sliding_window=None,
+            layer_types=["full_attention"] * SHAPE["num_hidden_layers"],
+            tie_word_embeddings=True,
+        )
+    ),
+    "seed-oss": lambda: transformers.SeedOssForCausalLM(
+        transformers.SeedOssConfig(**SHAPE, head_dim=32, attention_out_bias=True, mlp_bias=True)
     ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(

@@ -1,7 +1,7 @@
 /**
  * When a linear layer has a bias: always, never, or if the flag of that name in config.json is set.
  */
-export type BiasRule = 'always' | 'never' | 'attention_bias' | 'mlp_bias';
+export type BiasRule = 'always' | 'never' | 'attention_bias' | 'attention_out_bias' | 'mlp_bias';
 
 /** Norms of queries and keys: of each head by itself, or of all heads together. */
 export interface HeadNorms {
@@ -50,7 +50,7 @@ export interface LayerTensorNames {
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */
   readonly attentionOutputNorm: string | null;
-  /** Norm before the MLP; null if there is none. */
+  /** Norm before the MLP; null if there is none, or a parallel one reads what attention's gives. */
   readonly mlpNorm: string | null;
   /**
    * Gate and up: one tensor for each, or one with both stacked; an MLP without gates has its first
@@ -96,6 +96,12 @@ export interface ExpertRules {
  */
 export type WindowRule = 'all' | 'flag' | 'pattern';
 
+/**
+ * Rotary frequencies of layers with a sliding window: those of all layers, or others that are not scaled;
+ * or none but these layers have any, in models that have windows.
+ */
+export type WindowRope = 'same' | 'unscaled' | 'only';
+
 /** Differences of one architecture family from the others that the decoder graph can express. */
 export interface Family {
   /** `model_type` in config.json. */
@@ -106,10 +112,11 @@ export interface Family {
     readonly mlp: BiasRule;
   };
   readonly slidingWindow: WindowRule;
-  /** Layers with a sliding window have rotary frequencies of their own, which are not scaled. */
-  readonly localRopeInWindows: boolean;
-  /** Norms by the root of the mean square, or by mean and deviation, with a bias. */
-  readonly norms: 'rms' | 'layer';
+  readonly windowRope: WindowRope;
+  /** Dimensions of a head that turn together: i and i + half of them, or 2i and 2i + 1. */
+  readonly rotaryPairs: 'halves' | 'neighbours';
+  /** Norms by the root of the mean square, or by mean and deviation, with a bias or without. */
+  readonly norms: 'rms' | 'layer' | 'layer without bias';
   /** Norms multiply by 1 plus their weight. */
   readonly normsAddOne: boolean;
   /** Whether an MLP multiplies what it activates by another half. */
@@ -122,6 +129,8 @@ export interface Family {
   readonly scalesEmbedding: boolean;
   /** Defaults for what config.json leaves out, by its own names, or by others' if it has `names`. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  /** Fields of config.json that are so whatever it says. */
+  readonly fixed: Readonly<Record<string, unknown>>;
   /** Names of fields in its config.json that other families call differently, by the others' names. */
   readonly names: Readonly<Record<string, string>>;
   /** Null where no layer has experts. */
@@ -150,6 +159,8 @@ export interface GgufNames {
   readonly pairsRows?: boolean;
   /** Name of the norm before an MLP; `ffn_norm` if left out. */
   readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm';
+  /** Field of config.json that its `logit_scale` is; `logits_scaling`, a divisor, if left out. */
+  readonly logitScale?: 'logits_scaling' | 'logit_scale';
   /** Fields of config.json that GGUF files lack. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
   /** Fields of its `rope_scaling` that they lack, if there is any. */

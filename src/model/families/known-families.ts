@@ -1,5 +1,9 @@
+import { COHERES } from './cohere.ts';
+import { ERNIE4_5 } from './ernie.ts';
+import { EXAONE4 } from './exaone.ts';
 import type { Family, KnownFamily } from './family.ts';
 import { GEMMAS } from './gemma.ts';
+import { GLMS } from './glm.ts';
 import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
@@ -8,6 +12,7 @@ import { MISTRALS } from './mistral.ts';
 import { OLMOS } from './olmo.ts';
 import { PHIS } from './phi.ts';
 import { QWENS } from './qwen.ts';
+import { SEED_OSS } from './seed-oss.ts';
 import { SMOLLMS } from './smollm.ts';
 
 /** All families that decoder graphs are built of. */
@@ -22,6 +27,11 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...OLMOS,
   ...GPTS,
   GPT_OSS,
+  ...COHERES,
+  ...GLMS,
+  ERNIE4_5,
+  EXAONE4,
+  SEED_OSS,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -25,7 +25,8 @@ export const LLAMA: Family = {
   modelType: 'llama',
   bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
   slidingWindow: 'all',
-  localRopeInWindows: false,
+  windowRope: 'same',
+  rotaryPairs: 'halves',
   norms: 'rms',
   normsAddOne: false,
   gatesMlp: true,
@@ -33,6 +34,7 @@ export const LLAMA: Family = {
   storesTransposed: false,
   scalesEmbedding: false,
   defaults: {},
+  fixed: {},
   names: {},
   experts: null,
   tensors: {

@@ -22,7 +22,7 @@ export const OLMOS: readonly KnownFamily[] = [
       ...OLMO2,
       modelType: 'olmo3',
       slidingWindow: 'pattern',
-      localRopeInWindows: true,
+      windowRope: 'unscaled',
       defaults: {
         ...OLMO2.defaults,
         rope_theta: 500_000,

@@ -55,7 +55,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     ...(await ropeScaling(file, name, positions, architecture)),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
     attention_bias: ['q', 'qkv'].some((of) => file.tensor(`blk.0.attn_${of}.bias`) !== undefined),
-    mlp_bias: file.tensor('blk.0.ffn_gate.bias') !== undefined,
+    attention_out_bias: file.tensor('blk.0.attn_output.bias') !== undefined,
+    mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),
     tie_word_embeddings: file.tensor('output.weight') === undefined,
     // A window of 0 is none.
     sliding_window: window || undefined,
@@ -65,7 +66,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     embedding_multiplier: number('embedding_scale'),
     attention_multiplier: number('attention.scale'),
     residual_multiplier: number('residual_scale'),
-    logits_scaling: number('logit_scale'),
+    [architecture.logitScale ?? 'logits_scaling']: number('logit_scale'),
     num_local_experts: number('expert_count'),
     num_experts_per_tok: number('expert_used_count'),
     moe_intermediate_size: number('expert_feed_forward_length'),

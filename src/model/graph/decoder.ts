@@ -67,15 +67,17 @@ function decoderLayer(
     { to: before, norm: names.attentionOutputNorm, prefix, pick },
   );
 
-  const isParallel = config.parallelResidual;
-  const mlpReads = isParallel ? { sum: pick(before.sum) } : afterAttention;
-  const { sum, ...normalized } = ops.norm(names.mlpNorm, mlpReads);
-  return addMlp(
-    ops,
-    layer,
-    { ...normalized, rowsLike },
-    { to: isParallel ? afterAttention : sum, norm: names.mlpOutputNorm, prefix },
-  );
+  const addition = { norm: names.mlpOutputNorm, prefix };
+  if (!config.parallelResidual) {
+    const { sum, ...normalized } = ops.norm(names.mlpNorm, afterAttention);
+    return addMlp(ops, layer, { ...normalized, rowsLike }, { to: sum, ...addition });
+  }
+  const normalized =
+    names.mlpNorm === null
+      ? { ...read, value: pick(read.value) }
+      : ops.norm(names.mlpNorm, { sum: pick(before.sum) });
+  const { value, norm } = normalized;
+  return addMlp(ops, layer, { value, norm, rowsLike }, { to: afterAttention, ...addition });
 }
 
 /** Adds a layer's MLP, or its experts, to the sum. */

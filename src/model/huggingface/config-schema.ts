@@ -68,6 +68,7 @@ export const configSchema = z.looseObject({
   // Granite 4: `rope`, or none in any layer.
   position_embedding_type: z.string().nullish(),
   attention_bias: z.boolean().default(false),
+  attention_out_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   tie_word_embeddings: z.boolean().default(false),
   architectures: z.array(z.string()).nullish(),
@@ -75,7 +76,8 @@ export const configSchema = z.looseObject({
   sliding_window: z.union([count, z.literal(0).transform(() => null)]).nullish(),
   use_sliding_window: z.boolean().default(false),
   max_window_layers: z.int().nonnegative().nullish(),
-  sliding_window_pattern: count.nullish(),
+  // EXAONE 4 has a text, or 0, beside `layer_types`.
+  sliding_window_pattern: z.union([count, z.literal(0), z.string()]).nullish(),
   // Transformers' name of it since layer_types.
   _sliding_window_pattern: count.nullish(),
   layer_types: z.array(z.string()).nullish(),
@@ -87,6 +89,8 @@ export const configSchema = z.looseObject({
   attention_multiplier: positive.nullish(),
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
+  // Cohere's, by which they are multiplied.
+  logit_scale: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
   shared_intermediate_size: widths.nullish(),
   // Mixtures of experts.
@@ -103,6 +107,8 @@ export const configSchema = z.looseObject({
   swiglu_alpha: positive.nullish(),
   // Limit that OLMo clips queries, keys and values to.
   clip_qkv: z.number().nullish(),
+  // Cohere's norms of heads, by mean and deviation.
+  use_qk_norm: z.boolean().nullish(),
   use_parallel_residual: z.boolean().default(false),
   // GPT-2's variants.
   scale_attn_weights: z.boolean().default(true),

@@ -102,7 +102,11 @@ export function parseDecoderConfig(
 ): DecoderConfig {
   const text = textModelConfig(json);
   const family = parseFamily(text, origin);
-  const parsed = configSchema.safeParse({ ...family.defaults, ...withCommonNames(text, family) });
+  const parsed = configSchema.safeParse({
+    ...family.defaults,
+    ...withCommonNames(text, family),
+    ...family.fixed,
+  });
   if (!parsed.success) {
     throw new ModelError(
       `${origin} is not a valid model configuration: ${explainZod(parsed.error)}`,
@@ -113,7 +117,7 @@ export function parseDecoderConfig(
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
   const rope = parseRope(hf, {
     headDim,
-    localInWindows: family.localRopeInWindows,
+    windowRope: family.windowRope,
     maxModelLen,
     origin,
   });
@@ -138,11 +142,11 @@ export function parseDecoderConfig(
     rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
     activation: parseActivation(hf, origin),
     embeddingScale: embeddingScale / residualScale,
-    logitScale: 1 / (hf.logits_scaling ?? 1),
+    logitScale: hf.logit_scale ?? 1 / (hf.logits_scaling ?? 1),
     logitSoftcap: hf.final_logit_softcapping ?? null,
     attentionSoftcap: hf.attn_logit_softcapping ?? null,
     rotaryDim: rope.rotaryDim,
-    rotatedLayers: rotatedLayers(hf),
+    rotatedLayers: rotatedLayers(hf, family),
     ropeTheta: rope.theta,
     ropeScaling: rope.scaling,
     localRopeTheta: rope.localTheta,
@@ -188,6 +192,10 @@ function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
   if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
   if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
     reject('another scale of attention', 'one over the root of head_dim');
+  }
+  if (hf.use_qk_norm === true) reject('use_qk_norm', 'queries and keys without such norms');
+  if (typeof hf.sliding_window_pattern === 'string' && !hf.layer_types) {
+    reject(`sliding_window_pattern "${hf.sliding_window_pattern}"`, 'numbers, layer_types');
   }
   if (hf.use_bidirectional_attention === true) {
     reject('use_bidirectional_attention', 'causal attention');

@@ -1,4 +1,5 @@
 import type { HuggingFaceConfig } from './config-schema.ts';
+import type { WindowRope } from '../families/family.ts';
 import { ModelError } from '../model-error.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 
@@ -21,8 +22,7 @@ export interface Rope {
 /** Context that a config.json's rotary embedding also depends on. */
 export interface RopeContext {
   readonly headDim: number;
-  /** Layers with a sliding window have frequencies of their own, which are not scaled. */
-  readonly localInWindows: boolean;
+  readonly windowRope: WindowRope;
   /** Longest sequence that will be computed, in tokens; the longest possible if left out. */
   readonly maxModelLen: number | undefined;
   /** Name of the configuration in errors. */
@@ -57,7 +57,7 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
     theta,
     scaling,
     rotaryDim,
-    localTheta: context.localInWindows ? localTheta : null,
+    localTheta: context.windowRope === 'unscaled' ? localTheta : null,
     maxPositionEmbeddings: reach(scaling, full, hf),
   };
 }

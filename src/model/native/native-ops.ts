@@ -46,7 +46,7 @@ export class NativeOps extends DecoderOps {
   override norm(tensor: string | null, { sum }: ResidualSum, scale = 1): NormalizedSum {
     const { family, hiddenSize, rmsNormEps } = this.config;
     if (tensor === null) return { value: sum, sum: { sum } };
-    if (family.norms === 'layer') {
+    if (family.norms !== 'rms') {
       return { value: this.norms.plain(tensor, sum, scale), sum: { sum } };
     }
     const weight = this.norms.weight(tensor, hiddenSize, scale);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { FAMILIES } from '../../../src/model/families/known-families.ts';
+import { MULTIMODAL_TYPES } from '../../../src/model/huggingface/text-config.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 
 const LLAMA = {
@@ -328,6 +330,20 @@ describe('how far rotary frequencies reach', () => {
   });
 });
 
+test('the first Gemma approximates GELU, whatever is said', () => {
+  const json = { model_type: 'gemma', hidden_act: 'gelu', hidden_activation: null };
+  expect(parse(json).activation).toBe('gelu_tanh');
+});
+
+test.each([
+  ['cohere2', 4096, [true, true, true, false]],
+  ['exaone4', 8, [true, true, true, false]],
+  ['exaone4', null, [true, true, true, true]],
+])('%s with a window of %s has rotary embedding in layers', (type, window, rotated) => {
+  const json = { model_type: type, num_hidden_layers: 4, sliding_window: window };
+  expect(parse(json).rotatedLayers).toEqual(rotated);
+});
+
 describe('Gemma 3', () => {
   test('has defaults of its own', () => {
     expect(parse({ model_type: 'gemma3_text' })).toMatchObject({
@@ -359,10 +375,7 @@ describe('Gemma 3', () => {
 test.each([
   [
     { model_type: 'mamba' },
-    'model type "mamba" is not supported ' +
-      '(supported: llama, mistral, ministral3, mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, phi3, gemma2, ' +
-      'gemma3_text, smollm3, granite, granitemoehybrid, granitemoe, olmo2, olmo3, olmoe, gpt2, gpt_neox, ' +
-      'gpt_oss, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
+    `model type "mamba" is not supported (supported: ${[...FAMILIES.map((family) => family.modelType), ...MULTIMODAL_TYPES].join(', ')})`,
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
@@ -399,6 +412,11 @@ test.each([
   [{ num_key_value_heads: 3 }, 'num_attention_heads 4 is not a multiple of num_key_value_heads 3'],
   [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
   [{ head_dim: 20 }, 'head_dim 20 is not supported'],
+  [{ model_type: 'cohere', use_qk_norm: true }, 'use_qk_norm is not supported'],
+  [
+    { model_type: 'exaone4', sliding_window_pattern: 'LLLG' },
+    'sliding_window_pattern "LLLG" is not supported (supported: numbers, layer_types)',
+  ],
   [{ use_bidirectional_attention: true }, 'use_bidirectional_attention is not supported'],
   [
     { partial_rotary_factor: 0.3 },
