@@ -73,6 +73,11 @@ def glm(model, config) -> PreTrainedModel:
     return model(config(**SHAPE, head_dim=16, partial_rotary_factor=0.5))
 
 
+def stablelm(**fields) -> PreTrainedModel:
+    config = transformers.StableLmConfig(**SHAPE, **fields, partial_rotary_factor=0.5)
+    return transformers.StableLmForCausalLM(config)
+
+
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
 
@@ -290,6 +295,21 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     ),
     "seed-oss": lambda: transformers.SeedOssForCausalLM(
         transformers.SeedOssConfig(**SHAPE, head_dim=32, attention_out_bias=True, mlp_bias=True)
+    ),
+    "phi": lambda: transformers.PhiForCausalLM(
+        transformers.PhiConfig(
+            **{**SHAPE, "intermediate_size": 128, "num_key_value_heads": 2},
+            partial_rotary_factor=0.5,
+        )
+    ),
+    "stablelm": lambda: stablelm(use_qkv_bias=True),
+    "stablelm-parallel": lambda: stablelm(use_parallel_residual=True, tie_word_embeddings=True),
+    "starcoder2": lambda: transformers.Starcoder2ForCausalLM(
+        transformers.Starcoder2Config(**SHAPE, norm_epsilon=0.01)
+    ),
+    "arcee": lambda: transformers.ArceeForCausalLM(transformers.ArceeConfig(**SHAPE)),
+    "nemotron": lambda: transformers.NemotronForCausalLM(
+        transformers.NemotronConfig(**SHAPE, partial_rotary_factor=0.5, mlp_bias=True)
     ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(

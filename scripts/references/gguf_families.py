@@ -32,6 +32,12 @@ CASES = {
     "ernie4.5": {},
     "exaone4": {},
     "seed-oss": {},
+    "phi": {},
+    "stablelm": {},
+    "stablelm-parallel": {},
+    "starcoder2": {},
+    "arcee": {},
+    "nemotron": {},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }

@@ -106,10 +106,13 @@ export type WindowRope = 'same' | 'unscaled' | 'only';
 export interface Family {
   /** `model_type` in config.json. */
   readonly modelType: string;
+  /** Fields of config.json that tell it from others of its model_type, which come after it. */
+  readonly variant: Readonly<Record<string, unknown>>;
   readonly bias: {
     readonly queryKeyValue: BiasRule;
     readonly attentionOutput: BiasRule;
     readonly mlp: BiasRule;
+    readonly lmHead: BiasRule;
   };
   readonly slidingWindow: WindowRule;
   readonly windowRope: WindowRope;

@@ -1,11 +1,5 @@
-import type { Family, KnownFamily } from './family.ts';
-import { LLAMA, LLAMA_LAYER } from './llama.ts';
-
-const BIAS: Family['bias'] = {
-  queryKeyValue: 'always',
-  attentionOutput: 'always',
-  mlp: 'always',
-};
+import type { KnownFamily } from './family.ts';
+import { BIAS_IN_LAYERS, LLAMA, LLAMA_LAYER } from './llama.ts';
 
 /** GPT-2 and GPT-NeoX have norms with a mean and a bias, and MLPs without gates. */
 export const GPTS: readonly KnownFamily[] = [
@@ -13,7 +7,7 @@ export const GPTS: readonly KnownFamily[] = [
     family: {
       ...LLAMA,
       modelType: 'gpt2',
-      bias: BIAS,
+      bias: BIAS_IN_LAYERS,
       norms: 'layer',
       gatesMlp: false,
       storesTransposed: true,
@@ -62,7 +56,11 @@ export const GPTS: readonly KnownFamily[] = [
     family: {
       ...LLAMA,
       modelType: 'gpt_neox',
-      bias: { ...BIAS, queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias' },
+      bias: {
+        ...BIAS_IN_LAYERS,
+        queryKeyValue: 'attention_bias',
+        attentionOutput: 'attention_bias',
+      },
       norms: 'layer',
       gatesMlp: false,
       fusedOrder: 'by head',

@@ -14,6 +14,9 @@ import { PHIS } from './phi.ts';
 import { QWENS } from './qwen.ts';
 import { SEED_OSS } from './seed-oss.ts';
 import { SMOLLMS } from './smollm.ts';
+import { SQUARED_RELUS } from './squared-relu.ts';
+import { STABLELMS } from './stablelm.ts';
+import { STARCODER2 } from './starcoder.ts';
 
 /** All families that decoder graphs are built of. */
 export const KNOWN_FAMILIES: readonly KnownFamily[] = [
@@ -32,6 +35,9 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ERNIE4_5,
   EXAONE4,
   SEED_OSS,
+  STARCODER2,
+  ...STABLELMS,
+  ...SQUARED_RELUS,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -23,7 +23,13 @@ export const LLAMA_LAYER: LayerTensorNames = {
 /** Llama: what later families vary, each value with its meaning in `Family`. */
 export const LLAMA: Family = {
   modelType: 'llama',
-  bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
+  variant: {},
+  bias: {
+    queryKeyValue: 'attention_bias',
+    attentionOutput: 'attention_bias',
+    mlp: 'mlp_bias',
+    lmHead: 'never',
+  },
   slidingWindow: 'all',
   windowRope: 'same',
   rotaryPairs: 'halves',
@@ -51,7 +57,16 @@ export const NO_BIAS: Family['bias'] = {
   queryKeyValue: 'never',
   attentionOutput: 'never',
   mlp: 'never',
+  lmHead: 'never',
 };
+
+export const BIAS_IN_LAYERS: Family['bias'] = {
+  queryKeyValue: 'always',
+  attentionOutput: 'always',
+  mlp: 'always',
+  lmHead: 'never',
+};
+
 export const HEAD_NORMS: HeadNorms = {
   query: 'self_attn.q_norm',
   key: 'self_attn.k_norm',

@@ -54,6 +54,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     partial_rotary_factor: rotaryDim / headDim,
     ...(await ropeScaling(file, name, positions, architecture)),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
+    use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
     attention_bias: ['q', 'qkv'].some((of) => file.tensor(`blk.0.attn_${of}.bias`) !== undefined),
     attention_out_bias: file.tensor('blk.0.attn_output.bias') !== undefined,
     mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),

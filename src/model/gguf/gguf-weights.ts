@@ -52,7 +52,8 @@ export class GgufWeights implements WeightSource {
       return ordered;
     }
     // Norms that multiply by 1 plus their weight have the sum in the file.
-    const addsOne = place.kind === 'norm' && this.#config.family.normsAddOne;
+    const isFactor = place.kind === 'norm' && name.endsWith('.weight');
+    const addsOne = isFactor && this.#config.family.normsAddOne;
     return addsOne ? values.map((value) => value - 1) : values;
   }
 

@@ -7,7 +7,7 @@ import { declareSinks } from './attention-sinks.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { Addition, NormalizedInput, ResidualSum } from './decoder-values.ts';
-import { addPositions, capLogits, declareHidden, scaleEmbedding } from './decoder-parts.ts';
+import { addLogits, addPositions, declareHidden, scaleEmbedding } from './decoder-parts.ts';
 import { expertsOf } from './expert-layers.ts';
 import { emitExperts } from './experts.ts';
 import { mlpLayers } from './mlp-layers.ts';
@@ -37,7 +37,7 @@ export function decoderGraph(ops: DecoderOps, addAttention: AddAttention): Graph
 
   // The projection is linear, so the logits' scale can be the norm's.
   const last = ops.norm(config.family.tensors.finalNorm, sum, config.logitScale);
-  capLogits(graph, config, (name) => ops.project(name, last));
+  addLogits(graph, config, weights, (name) => ops.project(name, last));
   ops.declareLogits(() => declareHidden(graph, config, type, ops.plain(last, 'hidden/Norm')));
   attention.declareOutputs();
   return graph;

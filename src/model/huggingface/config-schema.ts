@@ -107,7 +107,7 @@ export const configSchema = z.looseObject({
   swiglu_alpha: positive.nullish(),
   // Limit that OLMo clips queries, keys and values to.
   clip_qkv: z.number().nullish(),
-  // Cohere's norms of heads, by mean and deviation.
+  // Norms of queries and keys, in families that can have none.
   use_qk_norm: z.boolean().nullish(),
   use_parallel_residual: z.boolean().default(false),
   // GPT-2's variants.

@@ -55,6 +55,7 @@ export interface DecoderConfig {
   readonly queryKeyValueBias: boolean;
   readonly attentionOutputBias: boolean;
   readonly mlpBias: boolean;
+  readonly lmHeadBias: boolean;
   /** Null where all layers have an MLP. */
   readonly experts: ExpertConfig | null;
   /** How the checkpoint's matrices are quantized; null if they are not. */
@@ -64,8 +65,8 @@ export interface DecoderConfig {
   readonly eosTokenIds: readonly number[];
 }
 
-/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh. */
-export type Activation = 'silu' | 'gelu' | 'gelu_tanh';
+/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh, `relu2` the square of ReLU. */
+export type Activation = 'silu' | 'gelu' | 'gelu_tanh' | 'relu' | 'relu2';
 
 /** By their names in config.json. */
 const ACTIVATIONS: Readonly<Record<string, Activation>> = {
@@ -74,6 +75,8 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   gelu_new: 'gelu_tanh',
   gelu_fast: 'gelu_tanh',
   gelu_pytorch_tanh: 'gelu_tanh',
+  relu: 'relu',
+  relu2: 'relu2',
 };
 
 /** In config.json; `attention` is Granite 4's name of `full_attention`. */
@@ -81,7 +84,7 @@ const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', '
 
 /** Values that `model_type` can have in config.json. */
 const SUPPORTED_MODEL_TYPES = [
-  ...FAMILIES.map(({ modelType }) => modelType),
+  ...new Set(FAMILIES.map(({ modelType }) => modelType)),
   ...MULTIMODAL_TYPES,
 ].join(', ');
 
@@ -113,7 +116,7 @@ export function parseDecoderConfig(
     );
   }
   const hf = parsed.data;
-  rejectUnsupported(hf, origin);
+  rejectUnsupported(hf, family, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
   const rope = parseRope(hf, {
     headDim,
@@ -158,6 +161,7 @@ export function parseDecoderConfig(
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),
+    lmHeadBias: hasBias(family.bias.lmHead, hf),
     experts: parseExperts(hf, family, widths, origin),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
@@ -175,15 +179,20 @@ function parseFamily(json: unknown, origin: string): Family {
   if (!parsed.success) {
     throw new ModelError(`${origin} has no "model_type" (${supported})`);
   }
-  const { model_type: modelType } = parsed.data;
-  const family = FAMILIES.find((candidate) => candidate.modelType === modelType);
+  const fields = parsed.data;
+  const { model_type: modelType } = fields;
+  const family = FAMILIES.find(
+    (candidate) =>
+      candidate.modelType === modelType &&
+      Object.entries(candidate.variant).every(([key, value]) => fields[key] === value),
+  );
   if (family === undefined) {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }
   return family;
 }
 
-function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
+function rejectUnsupported(hf: HuggingFaceConfig, { tensors }: Family, origin: string): void {
   const reject = (what: string, supported: string): never => {
     throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
   };
@@ -193,7 +202,9 @@ function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
   if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
     reject('another scale of attention', 'one over the root of head_dim');
   }
-  if (hf.use_qk_norm === true) reject('use_qk_norm', 'queries and keys without such norms');
+  if (hf.use_qk_norm === true && tensors.layer.headNorms === null) {
+    reject('use_qk_norm, norms of queries and keys', 'queries and keys as they are');
+  }
   if (typeof hf.sliding_window_pattern === 'string' && !hf.layer_types) {
     reject(`sliding_window_pattern "${hf.sliding_window_pattern}"`, 'numbers, layer_types');
   }

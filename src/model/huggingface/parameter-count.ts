@@ -24,7 +24,9 @@ export function countParameters(config: DecoderConfig): number {
   const norms = numNorms * normSize + (headNorms === null ? 0 : numNormedHeads * headDim);
   const { positions } = config.family.tensors;
   const numPositions = positions === null ? 0 : config.maxPositionEmbeddings;
-  const embeddings = ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize;
+  const embeddings =
+    ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
+    Number(config.lmHeadBias) * vocabSize;
   const layers = config.numLayers * (attention + sinks + norms);
   return embeddings + layers + mlps.reduce((sum, each) => sum + each, 0) + normSize;
 }

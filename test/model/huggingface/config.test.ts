@@ -375,14 +375,14 @@ describe('Gemma 3', () => {
 test.each([
   [
     { model_type: 'mamba' },
-    `model type "mamba" is not supported (supported: ${[...FAMILIES.map((family) => family.modelType), ...MULTIMODAL_TYPES].join(', ')})`,
+    `model type "mamba" is not supported (supported: ${[...new Set(FAMILIES.map((family) => family.modelType)), ...MULTIMODAL_TYPES].join(', ')})`,
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
   [{ num_hidden_layers: -1 }, 'not a valid model configuration: num_hidden_layers: '],
   [
-    { hidden_act: 'relu' },
-    'hidden_act "relu" is not supported (supported: silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)',
+    { hidden_act: 'selu' },
+    'hidden_act "selu" is not supported (supported: silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, relu2)',
   ],
   [
     { rope_scaling: { rope_type: 'dynamic', factor: 4 } },
@@ -412,7 +412,11 @@ test.each([
   [{ num_key_value_heads: 3 }, 'num_attention_heads 4 is not a multiple of num_key_value_heads 3'],
   [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
   [{ head_dim: 20 }, 'head_dim 20 is not supported'],
-  [{ model_type: 'cohere', use_qk_norm: true }, 'use_qk_norm is not supported'],
+  [
+    { model_type: 'cohere', use_qk_norm: true },
+    'use_qk_norm, norms of queries and keys is not supported',
+  ],
+  [{ model_type: 'phi', qk_layernorm: true }, 'use_qk_norm, norms of queries'],
   [
     { model_type: 'exaone4', sliding_window_pattern: 'LLLG' },
     'sliding_window_pattern "LLLG" is not supported (supported: numbers, layer_types)',
