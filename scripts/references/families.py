@@ -78,6 +78,26 @@ def stablelm(**fields) -> PreTrainedModel:
     return transformers.StableLmForCausalLM(config)
 
 
+GROUPS = {
+    "new_decoder_architecture": True,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_kv_heads": 2,
+    "ffn_hidden_size": 16,
+    "num_hidden_layers": 1,
+}
+
+
+def falcon(**fields) -> PreTrainedModel:
+    return transformers.FalconForCausalLM(transformers.FalconConfig(**{**SHAPE, **fields}))
+
+
+def opt(**fields) -> PreTrainedModel:
+    shape = {**SHAPE, **fields}
+    del shape["num_key_value_heads"]
+    return transformers.OPTForCausalLM(transformers.OPTConfig(**shape))
+
+
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
 
@@ -310,6 +330,25 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "arcee": lambda: transformers.ArceeForCausalLM(transformers.ArceeConfig(**SHAPE)),
     "nemotron": lambda: transformers.NemotronForCausalLM(
         transformers.NemotronConfig(**SHAPE, partial_rotary_factor=0.5, mlp_bias=True)
+    ),
+    # As the 7B, the 11B and the 40B.
+    "falcon": lambda: falcon(ffn_hidden_size=24),
+    "falcon-groups": lambda: falcon(**GROUPS, num_ln_in_parallel_attn=1),
+    "falcon-norms": lambda: falcon(**GROUPS),
+    "opt": lambda: opt(ffn_dim=24),
+    "apertus": lambda: transformers.ApertusForCausalLM(
+        transformers.ApertusConfig(
+            **SHAPE, head_dim=32, rope_parameters={"rope_type": "default", "rope_theta": 1000.0}
+        )
+    ),
+    "hunyuan": lambda: transformers.HunYuanDenseV1ForCausalLM(
+        transformers.HunYuanDenseV1Config(
+            **SHAPE,
+            head_dim=32,
+            attention_bias=True,
+            rms_norm_eps=0.01,
+            rope_parameters={"rope_type": "dynamic", "factor": 1.0, "alpha": 20.0, "rope_theta": 1000.0},
+        )
     ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(

@@ -8,6 +8,8 @@ export interface HeadNorms {
   readonly query: string;
   readonly key: string;
   readonly over: 'head' | 'all heads';
+  /** Rotary embedding comes after them, or before. */
+  readonly isAfterRope: boolean;
 }
 
 /**
@@ -40,7 +42,7 @@ export interface LayerTensorNames {
   readonly attentionNorm: string | null;
   /** Query, key and value: one tensor for each, or one with all three stacked. */
   readonly queryKeyValue: readonly string[];
-  /** Norms of queries and keys before rotary embedding; null if there are none. */
+  /** Norms of queries and keys; null if there are none. */
   readonly headNorms: HeadNorms | null;
   /**
    * Attention sinks that every query's head attends to in addition to the keys: [heads] scores; null if
@@ -57,6 +59,8 @@ export interface LayerTensorNames {
    * matrix here.
    */
   readonly gateUp: readonly string[];
+  /** An activation that has weights, xIELU; null if it has none. */
+  readonly activation: string | null;
   readonly down: string;
   /** Norm of what the MLP adds to the hidden state; null if there is none. */
   readonly mlpOutputNorm: string | null;
@@ -124,8 +128,8 @@ export interface Family {
   readonly normsAddOne: boolean;
   /** Whether an MLP multiplies what it activates by another half. */
   readonly gatesMlp: boolean;
-  /** Rows of a fused query, key and value: all queries first, or a head's query, key and value. */
-  readonly fusedOrder: 'by kind' | 'by head';
+  /** Rows of a fused query, key and value: all queries first, or those of a key, the key and its value. */
+  readonly fusedOrder: 'by kind' | 'by group';
   /** Checkpoints have the matrices of layers as [in, out]. */
   readonly storesTransposed: boolean;
   /** Embeddings are multiplied by sqrt(hidden_size). */
@@ -142,6 +146,8 @@ export interface Family {
     readonly embedding: string;
     /** Embeddings of positions, which are added; null if there are none. */
     readonly positions: string | null;
+    /** Row of the first position in these. */
+    readonly firstPosition: number;
     readonly layerPrefix: string;
     readonly layer: LayerTensorNames;
     readonly finalNorm: string;
@@ -149,19 +155,24 @@ export interface Family {
   };
 }
 
+/** Properties of a GGUF file that set it apart from others of its architecture. */
+export type GgufTrait = 'windows' | 'experts' | 'two norms';
+
 /** How GGUF files hold the models of a family. */
 export interface GgufNames {
   /** `general.architecture`. */
   readonly architecture: string;
   /** Sign in a file that distinguishes it from another family of the same architecture. */
-  readonly ifFileHas?: 'windows' | 'experts';
+  readonly ifFileHas?: GgufTrait;
   /**
    * Rows of queries and keys are in another order: dimensions i and i + half of each head, which turn
    * together, are neighbours.
    */
   readonly pairsRows?: boolean;
+  /** Name of the norm before attention; `attn_norm` if left out. */
+  readonly attentionNorm?: 'attn_norm' | 'attn_norm_2';
   /** Name of the norm before an MLP; `ffn_norm` if left out. */
-  readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm';
+  readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm' | 'attn_norm';
   /** Field of config.json that its `logit_scale` is; `logits_scaling`, a divisor, if left out. */
   readonly logitScale?: 'logits_scaling' | 'logit_scale';
   /** Fields of config.json that GGUF files lack. */
@@ -184,6 +195,11 @@ export interface KnownFamily {
   readonly gguf: GgufNames | null;
 }
 
+/** Whether a graph of the family has every token's position as a value. */
+export function readsPositions({ tensors }: Family): boolean {
+  return tensors.positions !== null || tensors.layer.headNorms?.isAfterRope === true;
+}
+
 /** A layer's tensor names in full, without `.weight` and `.bias`. */
 export function layerTensorNames({ tensors }: Family, layer: number): LayerTensorNames {
   const full = (name: string): string => `${tensors.layerPrefix}.${layer}.${name}`;
@@ -202,6 +218,7 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
     attentionOutputNorm: fullOrNull(names.attentionOutputNorm),
     mlpNorm: fullOrNull(names.mlpNorm),
     gateUp: names.gateUp.map(full),
+    activation: fullOrNull(names.activation),
     down: full(names.down),
     mlpOutputNorm: fullOrNull(names.mlpOutputNorm),
     experts: names.experts && {

@@ -36,6 +36,7 @@ export const GPTS: readonly KnownFamily[] = [
       tensors: {
         embedding: 'transformer.wte',
         positions: 'transformer.wpe',
+        firstPosition: 0,
         layerPrefix: 'transformer.h',
         layer: {
           ...LLAMA_LAYER,
@@ -63,7 +64,7 @@ export const GPTS: readonly KnownFamily[] = [
       },
       norms: 'layer',
       gatesMlp: false,
-      fusedOrder: 'by head',
+      fusedOrder: 'by group',
       names: {
         rms_norm_eps: 'layer_norm_eps',
         partial_rotary_factor: 'rotary_pct',
@@ -79,6 +80,7 @@ export const GPTS: readonly KnownFamily[] = [
       tensors: {
         embedding: 'gpt_neox.embed_in',
         positions: null,
+        firstPosition: 0,
         layerPrefix: 'gpt_neox.layers',
         layer: {
           ...LLAMA_LAYER,

@@ -1,15 +1,19 @@
+import { APERTUS } from './apertus.ts';
 import { COHERES } from './cohere.ts';
 import { ERNIE4_5 } from './ernie.ts';
 import { EXAONE4 } from './exaone.ts';
+import { FALCONS } from './falcon.ts';
 import type { Family, KnownFamily } from './family.ts';
 import { GEMMAS } from './gemma.ts';
 import { GLMS } from './glm.ts';
 import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
+import { HUNYUAN } from './hunyuan.ts';
 import { LLAMAS } from './llama.ts';
 import { MISTRALS } from './mistral.ts';
 import { OLMOS } from './olmo.ts';
+import { OPT } from './opt.ts';
 import { PHIS } from './phi.ts';
 import { QWENS } from './qwen.ts';
 import { SEED_OSS } from './seed-oss.ts';
@@ -38,6 +42,10 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   STARCODER2,
   ...STABLELMS,
   ...SQUARED_RELUS,
+  ...FALCONS,
+  OPT,
+  APERTUS,
+  HUNYUAN,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -15,6 +15,7 @@ export const LLAMA_LAYER: LayerTensorNames = {
   attentionOutputNorm: null,
   mlpNorm: 'post_attention_layernorm',
   gateUp: ['mlp.gate_proj', 'mlp.up_proj'],
+  activation: null,
   down: 'mlp.down_proj',
   mlpOutputNorm: null,
   experts: null,
@@ -46,6 +47,7 @@ export const LLAMA: Family = {
   tensors: {
     embedding: 'model.embed_tokens',
     positions: null,
+    firstPosition: 0,
     layerPrefix: 'model.layers',
     layer: LLAMA_LAYER,
     finalNorm: 'model.norm',
@@ -71,6 +73,7 @@ export const HEAD_NORMS: HeadNorms = {
   query: 'self_attn.q_norm',
   key: 'self_attn.k_norm',
   over: 'head',
+  isAfterRope: false,
 };
 
 /** Experts as most mixtures name them. */

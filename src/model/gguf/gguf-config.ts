@@ -24,7 +24,12 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const window = number('attention.sliding_window');
   // 0 is none.
   const experts = Boolean(number('expert_count'));
-  const architecture = architectureOf(name, { windows: window !== undefined, experts }, path);
+  const traits = {
+    windows: window !== undefined,
+    experts,
+    'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
+  };
+  const architecture = architectureOf(name, traits, path);
   const layers = needed('block_count');
   const hidden = needed('embedding_length');
   const heads = metadata.require(

@@ -16,7 +16,10 @@ export interface TensorPlace {
  */
 export function tensorPlaces(
   config: DecoderConfig,
-  { mlpNorm = 'ffn_norm' }: Pick<Architecture, 'mlpNorm'>,
+  {
+    attentionNorm = 'attn_norm',
+    mlpNorm = 'ffn_norm',
+  }: Pick<Architecture, 'attentionNorm' | 'mlpNorm'>,
 ): Map<string, TensorPlace> {
   const { family, numLayers } = config;
   const { embedding, positions, finalNorm, lmHead } = family.tensors;
@@ -38,7 +41,7 @@ export function tensorPlaces(
     add(others[1], block('attn_v'), 'matrix');
     add(names.sinks, block('attn_sinks'), 'matrix');
     add(names.attentionOutput, block('attn_output'), 'matrix');
-    add(names.attentionNorm, block('attn_norm'), 'norm');
+    add(names.attentionNorm, block(attentionNorm), 'norm');
     add(names.headNorms?.query, block('attn_q_norm'), 'norm');
     add(names.headNorms?.key, block('attn_k_norm'), 'norm');
     add(names.attentionOutputNorm, block('post_attention_norm'), 'norm');

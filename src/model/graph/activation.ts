@@ -4,6 +4,7 @@ import type { Activation } from '../huggingface/config.ts';
 
 /** Adds an activation; returns its output's name. */
 export function emitActivation(graph: GraphNodes, value: string, activation: Activation): string {
+  if (activation === 'xielu') throw new TypeError('xIELU has weights: see emitXielu');
   const domain = MICROSOFT_DOMAIN;
   if (activation === 'gelu') return graph.node(`${value}/GELU`, 'Gelu', [value], { domain });
   if (activation === 'gelu_tanh')

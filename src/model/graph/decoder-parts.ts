@@ -29,11 +29,14 @@ export function addPositions(
   embedded: string,
   attention: Pick<DecoderAttention, 'positions'>,
 ): string {
-  const { positions: tensor } = family.tensors;
+  const { positions: tensor, firstPosition } = family.tensors;
   if (tensor === null) return embedded;
   const name = `${tensor}.weight`;
   const shape = [maxPositionEmbeddings, hiddenSize];
-  const table = floatInitializer(graph, name, shape, type, () => weights.get(name, shape));
+  const table = floatInitializer(graph, name, shape, type, async () => {
+    const stored = await weights.get(name, [firstPosition + maxPositionEmbeddings, hiddenSize]);
+    return stored.subarray(firstPosition * hiddenSize);
+  });
   const places = graph.node('positions/Gather', 'Gather', [table, attention.positions()]);
   return graph.node('positions/Sum', 'Add', [embedded, places]);
 }

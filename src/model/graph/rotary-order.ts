@@ -73,9 +73,9 @@ function rowOrders({
   rotaryDim,
 }: DecoderConfig): Map<string, RowOrder> {
   const orders = new Map<string, RowOrder>();
-  const isByHead = family.fusedOrder === 'by head';
+  const isByGroup = family.fusedOrder === 'by group';
   const { rotaryPairs } = family;
-  if (rotaryDim === headDim && rotaryPairs === 'halves' && !isByHead) return orders;
+  if (rotaryDim === headDim && rotaryPairs === 'halves' && !isByGroup) return orders;
   const dimensions = headOrder(headDim, rotaryDim, rotaryPairs);
   const inHeads =
     (count: number): RowOrder =>
@@ -83,18 +83,25 @@ function rowOrders({
       const within = place % headDim;
       return place < count * headDim ? place - within + (dimensions[within] ?? 0) : place;
     };
-  /** From a head's query, key and value, then the next head's. */
+  const perKey = numHeads / numKvHeads;
+  /** From a key's queries, the key and its value, then the next key's. */
   const byKind: RowOrder = (place) => {
     const within = place % headDim;
-    const head = Math.floor(place / headDim) % numHeads;
-    const kind = Math.floor(place / (numHeads * headDim));
-    return (head * 3 + kind) * headDim + (kind < 2 ? (dimensions[within] ?? 0) : within);
+    const head = Math.floor(place / headDim);
+    if (head < numHeads) {
+      const before = Math.floor(head / perKey) * 2;
+      return (before + head) * headDim + (dimensions[within] ?? 0);
+    }
+    const key = (head - numHeads) % numKvHeads;
+    const isKey = head < numHeads + numKvHeads;
+    const start = (key * (perKey + 2) + perKey + (isKey ? 0 : 1)) * headDim;
+    return start + (isKey ? (dimensions[within] ?? 0) : within);
   };
   for (let layer = 0; layer < numLayers; layer++) {
     const { queryKeyValue, headNorms } = layerTensorNames(family, layer);
     const [query = '', key] = queryKeyValue;
     if (key === undefined) {
-      orders.set(query, isByHead ? byKind : inHeads(numHeads + numKvHeads));
+      orders.set(query, isByGroup ? byKind : inHeads(numHeads + numKvHeads));
     } else {
       orders.set(query, inHeads(numHeads));
       orders.set(key, inHeads(numKvHeads));

@@ -18,6 +18,8 @@ const ropeSchema = z.object({
   rope_theta: positive.optional(),
   partial_rotary_factor: fraction.nullish(),
   factor: positive.nullish(),
+  // Hunyuan's, with the type `dynamic`.
+  alpha: positive.nullish(),
   low_freq_factor: positive.optional(),
   high_freq_factor: positive.optional(),
   original_max_position_embeddings: count.nullish(),
@@ -110,6 +112,13 @@ export const configSchema = z.looseObject({
   // Norms of queries and keys, in families that can have none.
   use_qk_norm: z.boolean().nullish(),
   use_parallel_residual: z.boolean().default(false),
+  // Falcon's and OPT's variants.
+  alibi: z.boolean().nullish(),
+  new_decoder_architecture: z.boolean().nullish(),
+  multi_query: z.boolean().default(true),
+  parallel_attn: z.boolean().default(true),
+  do_layer_norm_before: z.boolean().default(true),
+  word_embed_proj_dim: width.nullish(),
   // GPT-2's variants.
   scale_attn_weights: z.boolean().default(true),
   scale_attn_by_inverse_layer_idx: z.boolean().default(false),

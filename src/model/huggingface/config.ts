@@ -66,7 +66,7 @@ export interface DecoderConfig {
 }
 
 /** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh, `relu2` the square of ReLU. */
-export type Activation = 'silu' | 'gelu' | 'gelu_tanh' | 'relu' | 'relu2';
+export type Activation = 'silu' | 'gelu' | 'gelu_tanh' | 'relu' | 'relu2' | 'xielu';
 
 /** By their names in config.json. */
 const ACTIVATIONS: Readonly<Record<string, Activation>> = {
@@ -77,6 +77,7 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   gelu_pytorch_tanh: 'gelu_tanh',
   relu: 'relu',
   relu2: 'relu2',
+  xielu: 'xielu',
 };
 
 /** In config.json; `attention` is Granite 4's name of `full_attention`. */
@@ -143,7 +144,7 @@ export function parseDecoderConfig(
     headDim,
     maxPositionEmbeddings: rope.maxPositionEmbeddings,
     rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
-    activation: parseActivation(hf, origin),
+    activation: parseActivation(hf, family, origin),
     embeddingScale: embeddingScale / residualScale,
     logitScale: hf.logit_scale ?? 1 / (hf.logits_scaling ?? 1),
     logitSoftcap: hf.final_logit_softcapping ?? null,
@@ -208,16 +209,26 @@ function rejectUnsupported(hf: HuggingFaceConfig, { tensors }: Family, origin: s
   if (typeof hf.sliding_window_pattern === 'string' && !hf.layer_types) {
     reject(`sliding_window_pattern "${hf.sliding_window_pattern}"`, 'numbers, layer_types');
   }
+  if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
+  if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {
+    reject('Falcon without multi_query or parallel_attn', 'both, or new_decoder_architecture');
+  }
+  const embedded = hf.word_embed_proj_dim ?? hf.hidden_size;
+  if (!hf.do_layer_norm_before || embedded !== hf.hidden_size) {
+    reject('do_layer_norm_before or word_embed_proj_dim of OPT-350M', 'OPT of other sizes');
+  }
   if (hf.use_bidirectional_attention === true) {
     reject('use_bidirectional_attention', 'causal attention');
   }
 }
 
-function parseActivation(hf: HuggingFaceConfig, origin: string): Activation {
+function parseActivation(hf: HuggingFaceConfig, { tensors }: Family, origin: string): Activation {
   const name = hf.hidden_activation ?? hf.hidden_act ?? 'silu';
   const activation = ACTIVATIONS[name];
-  if (activation === undefined) {
-    const supported = Object.keys(ACTIVATIONS).join(', ');
+  const hasWeights = tensors.layer.activation !== null;
+  if (activation === undefined || (activation === 'xielu') !== hasWeights) {
+    const others = Object.keys(ACTIVATIONS).filter((each) => each !== 'xielu');
+    const supported = hasWeights ? 'xielu' : others.join(', ');
     throw new ModelError(
       `${origin}: hidden_act "${name}" is not supported (supported: ${supported})`,
     );

@@ -15,19 +15,20 @@ export function countParameters(config: DecoderConfig): number {
       : mlp(hiddenSize, width, config.mlpBias, config.family.gatesMlp),
   );
   const sinks = config.family.tensors.layer.sinks === null ? 0 : config.numHeads;
-  const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm } =
+  const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm, activation } =
     config.family.tensors.layer;
+  const ofActivation = activation === null ? 0 : 2;
   const layerNorms = [attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm];
   const numNorms = layerNorms.filter((name) => name !== null).length;
   const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
   const normSize = hiddenSize * (config.family.norms === 'layer' ? 2 : 1);
   const norms = numNorms * normSize + (headNorms === null ? 0 : numNormedHeads * headDim);
-  const { positions } = config.family.tensors;
-  const numPositions = positions === null ? 0 : config.maxPositionEmbeddings;
+  const { positions, firstPosition } = config.family.tensors;
+  const numPositions = positions === null ? 0 : firstPosition + config.maxPositionEmbeddings;
   const embeddings =
     ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
     Number(config.lmHeadBias) * vocabSize;
-  const layers = config.numLayers * (attention + sinks + norms);
+  const layers = config.numLayers * (attention + sinks + norms + ofActivation);
   return embeddings + layers + mlps.reduce((sum, each) => sum + each, 0) + normSize;
 }
 

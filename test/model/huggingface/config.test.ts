@@ -336,6 +336,23 @@ test('the first Gemma approximates GELU, whatever is said', () => {
 });
 
 test.each([
+  [{}, 1, 'input_layernorm', null],
+  [{ new_decoder_architecture: true, num_ln_in_parallel_attn: 1 }, 2, 'input_layernorm', null],
+  [{ new_decoder_architecture: true }, 2, 'ln_attn', 'ln_mlp'],
+])('Falcon with %o has its keys and norms', (fields, keys, attentionNorm, mlpNorm) => {
+  const { numKvHeads, family } = parse({ model_type: 'falcon', num_kv_heads: 2, ...fields });
+  expect(numKvHeads).toBe(keys);
+  expect(family.tensors.layer).toMatchObject({ attentionNorm, mlpNorm });
+});
+
+test('Hunyuan stretches its base by alpha, which is called dynamic', () => {
+  const rope_scaling = { type: 'dynamic', alpha: 1000, factor: 1 };
+  const { ropeTheta, ropeScaling } = parse({ model_type: 'hunyuan_v1_dense', rope_scaling });
+  expect(ropeTheta).toBeCloseTo(10_000 * 1000 ** (32 / 30));
+  expect(ropeScaling).toEqual({ type: 'default' });
+});
+
+test.each([
   ['cohere2', 4096, [true, true, true, false]],
   ['exaone4', 8, [true, true, true, false]],
   ['exaone4', null, [true, true, true, true]],
@@ -416,6 +433,16 @@ test.each([
     { model_type: 'cohere', use_qk_norm: true },
     'use_qk_norm, norms of queries and keys is not supported',
   ],
+  [{ hidden_act: 'xielu' }, 'hidden_act "xielu" is not supported (supported: silu, '],
+  [
+    { model_type: 'apertus', hidden_act: 'silu' },
+    'hidden_act "silu" is not supported (supported: xielu)',
+  ],
+  [{ model_type: 'falcon', alibi: true }, 'alibi is not supported'],
+  [{ model_type: 'falcon', multi_query: false }, 'Falcon without multi_query or parallel_attn'],
+  [{ model_type: 'falcon', parallel_attn: false }, 'Falcon without multi_query or parallel_attn'],
+  [{ model_type: 'opt', do_layer_norm_before: false }, 'do_layer_norm_before or word_embed'],
+  [{ model_type: 'opt', word_embed_proj_dim: 64 }, 'do_layer_norm_before or word_embed_proj_dim'],
   [{ model_type: 'phi', qk_layernorm: true }, 'use_qk_norm, norms of queries'],
   [
     { model_type: 'exaone4', sliding_window_pattern: 'LLLG' },
