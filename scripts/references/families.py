@@ -350,6 +350,23 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             rope_parameters={"rope_type": "dynamic", "factor": 1.0, "alpha": 20.0, "rope_theta": 1000.0},
         )
     ),
+    "glm4-moe": lambda: transformers.Glm4MoeForCausalLM(
+        transformers.Glm4MoeConfig(
+            **SHAPE,
+            head_dim=16,
+            partial_rotary_factor=0.5,
+            n_routed_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            routed_scaling_factor=1.5,
+            use_qk_norm=True,
+        )
+    ),
+    "ernie4.5-moe": lambda: transformers.Ernie4_5_MoeForCausalLM(
+        transformers.Ernie4_5_MoeConfig(
+            **SHAPE, moe_num_experts=4, moe_k=2, moe_intermediate_size=8
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(
@@ -404,6 +421,11 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "granite-moe": lambda: transformers.GraniteMoeForCausalLM(
         transformers.GraniteMoeConfig(**SHAPE, **GRANITE, **EXPERTS)
     ),
+    "granite-shared": lambda: transformers.GraniteMoeSharedForCausalLM(
+        transformers.GraniteMoeSharedConfig(
+            **SHAPE, **GRANITE, **EXPERTS, shared_intermediate_size=24
+        )
+    ),
     "gpt2": lambda: transformers.GPT2LMHeadModel(
         transformers.GPT2Config(
             vocab_size=VOCABULARY_SIZE,
@@ -427,14 +449,22 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 
 
 # With the usual seed, rounding has a router pick another expert.
-SEEDS = {"qwen3-moe": 2, "qwen3-moe-sparse": 5, "gpt-oss-mxfp4-limit": 1}
+SEEDS = {
+    "ernie4.5-moe": 1,
+    "glm4-moe": 3,
+    "qwen3-moe": 2,
+    "qwen3-moe-sparse": 5,
+    "gpt-oss-mxfp4-limit": 1,
+}
 
 
 def randomize(model: PreTrainedModel, seed: int) -> None:
     """Weights wide enough that every part of the model shows in the logits."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        buffers = model.named_buffers()
+        corrections = [each for each in buffers if each[0].endswith("correction_bias")]
+        for name, parameter in [*model.named_parameters(), *corrections]:
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2 and not name.endswith("bias"):
                 is_table = re.search("embed|lm_head|wte|wpe", name) is not None

@@ -23,17 +23,19 @@ export interface ExpertTensorNames {
   readonly gate: string;
   readonly up: string;
   readonly down: string;
+  /** What is added to scores before the highest are picked, in full: [experts]; null if they stay. */
+  readonly correction: string | null;
   /** Null where tokens share none. */
   readonly shared: SharedExpertNames | null;
 }
 
 /** Names of the expert that every token has besides those that its router picks. */
 export interface SharedExpertNames {
-  readonly gate: string;
-  readonly up: string;
+  /** Gate and up: one tensor for each, or one with both stacked. */
+  readonly gateUp: readonly string[];
   readonly down: string;
-  /** The layer with one output, whose sigmoid is the expert's share of a token. */
-  readonly share: string;
+  /** The layer with one output, whose sigmoid is the expert's share of a token; null if that is 1. */
+  readonly share: string | null;
 }
 
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
@@ -87,8 +89,12 @@ export interface StackedExperts {
 export interface ExpertRules {
   /** Whether the shares of a token's experts are made to add up to 1: always, or by that flag. */
   readonly normalizesShares: 'always' | 'norm_topk_prob';
+  /** The function of a router's scores that shares are made of. */
+  readonly scoring: 'softmax' | 'sigmoid';
   /** Whether router and experts have biases. */
   readonly bias: boolean;
+  /** A correction of scores is [1, experts]. */
+  readonly correctionIsRow?: boolean;
   /** Null where each matrix is a tensor by itself. */
   readonly stacked: StackedExperts | null;
 }
@@ -226,11 +232,11 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
       gate: full(names.experts.gate),
       up: full(names.experts.up),
       down: full(names.experts.down),
+      correction: fullOrNull(names.experts.correction),
       shared: names.experts.shared && {
-        gate: full(names.experts.shared.gate),
-        up: full(names.experts.shared.up),
+        gateUp: names.experts.shared.gateUp.map(full),
         down: full(names.experts.shared.down),
-        share: full(names.experts.shared.share),
+        share: fullOrNull(names.experts.shared.share),
       },
     },
   };

@@ -1,6 +1,6 @@
 import { APERTUS } from './apertus.ts';
 import { COHERES } from './cohere.ts';
-import { ERNIE4_5 } from './ernie.ts';
+import { ERNIES } from './ernie.ts';
 import { EXAONE4 } from './exaone.ts';
 import { FALCONS } from './falcon.ts';
 import type { Family, KnownFamily } from './family.ts';
@@ -36,7 +36,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   GPT_OSS,
   ...COHERES,
   ...GLMS,
-  ERNIE4_5,
+  ...ERNIES,
   EXAONE4,
   SEED_OSS,
   STARCODER2,

@@ -4,6 +4,7 @@ import type {
   HeadNorms,
   KnownFamily,
   LayerTensorNames,
+  SharedExpertNames,
 } from './family.ts';
 
 export const LLAMA_LAYER: LayerTensorNames = {
@@ -82,7 +83,15 @@ export const EXPERTS: ExpertTensorNames = {
   gate: 'mlp.experts.*.gate_proj',
   up: 'mlp.experts.*.up_proj',
   down: 'mlp.experts.*.down_proj',
+  correction: null,
   shared: null,
+};
+
+/** What every token has besides its experts, as a whole. */
+export const SHARED_EXPERTS: SharedExpertNames = {
+  gateUp: ['mlp.shared_experts.gate_proj', 'mlp.shared_experts.up_proj'],
+  down: 'mlp.shared_experts.down_proj',
+  share: null,
 };
 
 /** Llama's tensors, but for some of a layer. */

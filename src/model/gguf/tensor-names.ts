@@ -60,8 +60,9 @@ export function tensorPlaces(
     add(gate, block('ffn_gate_exps'), 'matrix');
     add(up, block('ffn_up_exps'), 'matrix');
     add(down, block('ffn_down_exps'), 'matrix');
-    add(shared?.gate, block('ffn_gate_shexp'), 'matrix');
-    add(shared?.up, block('ffn_up_shexp'), 'matrix');
+    const [sharedGate, sharedUp] = shared?.gateUp ?? [];
+    add(sharedGate, block('ffn_gate_shexp'), 'matrix');
+    add(sharedUp, block('ffn_up_shexp'), 'matrix');
     add(shared?.down, block('ffn_down_shexp'), 'matrix');
     add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');
   }

@@ -102,6 +102,13 @@ export const configSchema = z.looseObject({
   moe_intermediate_size: width.nullish(),
   // 0 where tokens share no expert.
   shared_expert_intermediate_size: z.union([width, z.literal(0)]).nullish(),
+  n_shared_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
+  n_group: count.nullish(),
+  routed_scaling_factor: positive.nullish(),
+  // Layers before have an MLP.
+  first_k_dense_replace: z.int().nonnegative().nullish(),
+  // ERNIE's last one with experts, or -1.
+  moe_layer_end_index: z.int().nullish(),
   norm_topk_prob: z.boolean().default(false),
   decoder_sparse_step: count.nullish(),
   mlp_only_layers: z.array(z.int()).nullish(),

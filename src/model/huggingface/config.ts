@@ -13,6 +13,7 @@ import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
 import { MULTIMODAL_TYPES, textModelConfig } from './text-config.ts';
+import { rejectUnsupported } from './unsupported.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
 export interface DecoderConfig {
@@ -79,9 +80,6 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   relu2: 'relu2',
   xielu: 'xielu',
 };
-
-/** In config.json; `attention` is Granite 4's name of `full_attention`. */
-const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
 
 /** Values that `model_type` can have in config.json. */
 const SUPPORTED_MODEL_TYPES = [
@@ -191,35 +189,6 @@ function parseFamily(json: unknown, origin: string): Family {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }
   return family;
-}
-
-function rejectUnsupported(hf: HuggingFaceConfig, { tensors }: Family, origin: string): void {
-  const reject = (what: string, supported: string): never => {
-    throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
-  };
-  if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
-  const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
-  if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
-  if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
-    reject('another scale of attention', 'one over the root of head_dim');
-  }
-  if (hf.use_qk_norm === true && tensors.layer.headNorms === null) {
-    reject('use_qk_norm, norms of queries and keys', 'queries and keys as they are');
-  }
-  if (typeof hf.sliding_window_pattern === 'string' && !hf.layer_types) {
-    reject(`sliding_window_pattern "${hf.sliding_window_pattern}"`, 'numbers, layer_types');
-  }
-  if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
-  if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {
-    reject('Falcon without multi_query or parallel_attn', 'both, or new_decoder_architecture');
-  }
-  const embedded = hf.word_embed_proj_dim ?? hf.hidden_size;
-  if (!hf.do_layer_norm_before || embedded !== hf.hidden_size) {
-    reject('do_layer_norm_before or word_embed_proj_dim of OPT-350M', 'OPT of other sizes');
-  }
-  if (hf.use_bidirectional_attention === true) {
-    reject('use_bidirectional_attention', 'causal attention');
-  }
 }
 
 function parseActivation(hf: HuggingFaceConfig, { tensors }: Family, origin: string): Activation {

@@ -1,3 +1,4 @@
+import type { Family } from '../families/family.ts';
 import type { DecoderConfig } from './config.ts';
 import type { ExpertConfig } from './expert-config.ts';
 
@@ -11,7 +12,7 @@ export function countParameters(config: DecoderConfig): number {
     (queries + Number(config.attentionOutputBias)) * hiddenSize;
   const mlps = intermediateSizes.map((width, layer) =>
     config.experts?.layers[layer] === true
-      ? countExperts(config.experts, hiddenSize)
+      ? countExperts(config.experts, hiddenSize, config.family)
       : mlp(hiddenSize, width, config.mlpBias, config.family.gatesMlp),
   );
   const sinks = config.family.tensors.layer.sinks === null ? 0 : config.numHeads;
@@ -37,8 +38,10 @@ function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true
   return (hidden + added) * (isGated ? 2 : 1) * intermediate + (intermediate + added) * hidden;
 }
 
-function countExperts(experts: ExpertConfig, hiddenSize: number): number {
+function countExperts(experts: ExpertConfig, hiddenSize: number, { tensors }: Family): number {
+  const hasShare = (tensors.layer.experts?.shared?.share ?? null) !== null;
   const { count, intermediateSize, sharedSize, bias } = experts;
-  const shared = sharedSize === null ? 0 : hiddenSize + mlp(hiddenSize, sharedSize, bias);
+  const shared =
+    sharedSize === null ? 0 : Number(hasShare) * hiddenSize + mlp(hiddenSize, sharedSize, bias);
   return count * (hiddenSize + Number(bias) + mlp(hiddenSize, intermediateSize, bias)) + shared;
 }

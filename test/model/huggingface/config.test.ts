@@ -345,6 +345,19 @@ test.each([
   expect(family.tensors.layer).toMatchObject({ attentionNorm, mlpNorm });
 });
 
+test.each([
+  [true, 'self_attn.q_norm'],
+  [false, undefined],
+])(
+  'GLM 4.5 with use_qk_norm %s has norms of heads, and a first layer without experts',
+  (is, name) => {
+    const json = { model_type: 'glm4_moe', use_qk_norm: is, n_routed_experts: 16 };
+    const { family, experts } = parse(json);
+    expect(family.tensors.layer.headNorms?.query).toBe(name);
+    expect(experts).toMatchObject({ count: 16, sharedSize: 1408, layers: [false, true, true] });
+  },
+);
+
 test('Hunyuan stretches its base by alpha, which is called dynamic', () => {
   const rope_scaling = { type: 'dynamic', alpha: 1000, factor: 1 };
   const { ropeTheta, ropeScaling } = parse({ model_type: 'hunyuan_v1_dense', rope_scaling });
@@ -433,6 +446,12 @@ test.each([
     { model_type: 'cohere', use_qk_norm: true },
     'use_qk_norm, norms of queries and keys is not supported',
   ],
+  [{ model_type: 'glm4_moe', n_group: 8 }, 'n_group 8 is not supported (supported: 1)'],
+  [
+    { model_type: 'ernie4_5_moe', moe_layer_end_index: 1 },
+    'moe_layer_end_index 1 is not supported (supported: experts up to the last layer)',
+  ],
+  [{ model_type: 'ernie4_5_moe', use_bias: true }, 'experts with mlp_bias are not supported'],
   [{ hidden_act: 'xielu' }, 'hidden_act "xielu" is not supported (supported: silu, '],
   [
     { model_type: 'apertus', hidden_act: 'silu' },
