@@ -65,6 +65,39 @@ def yarn(**config) -> PreTrainedModel:
     return llama(num_hidden_layers=1, tie_word_embeddings=True, rope_parameters=rope)
 
 
+def cohere(model, config, **fields) -> PreTrainedModel:
+    return model(config(**{**SHAPE, **fields}, logit_scale=0.5, layer_norm_eps=0.01))
+
+
+def glm(model, config) -> PreTrainedModel:
+    return model(config(**SHAPE, head_dim=16, partial_rotary_factor=0.5))
+
+
+def stablelm(**fields) -> PreTrainedModel:
+    config = transformers.StableLmConfig(**SHAPE, **fields, partial_rotary_factor=0.5)
+    return transformers.StableLmForCausalLM(config)
+
+
+GROUPS = {
+    "new_decoder_architecture": True,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_kv_heads": 2,
+    "ffn_hidden_size": 16,
+    "num_hidden_layers": 1,
+}
+
+
+def falcon(**fields) -> PreTrainedModel:
+    return transformers.FalconForCausalLM(transformers.FalconConfig(**{**SHAPE, **fields}))
+
+
+def opt(**fields) -> PreTrainedModel:
+    shape = {**SHAPE, **fields}
+    del shape["num_key_value_heads"]
+    return transformers.OPTForCausalLM(transformers.OPTConfig(**shape))
+
+
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
 
@@ -248,6 +281,92 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             tie_word_embeddings=True,
         )
     ),
+    "gemma": lambda: transformers.GemmaForCausalLM(
+        transformers.GemmaConfig(**SHAPE, head_dim=32, hidden_act="gelu")
+    ),
+    "cohere": lambda: cohere(transformers.CohereForCausalLM, transformers.CohereConfig),
+    "cohere2": lambda: cohere(
+        transformers.Cohere2ForCausalLM,
+        transformers.Cohere2Config,
+        # The last of four attends to everything.
+        num_hidden_layers=4,
+        sliding_window=WINDOW,
+    ),
+    "glm": lambda: glm(transformers.GlmForCausalLM, transformers.GlmConfig),
+    "glm4": lambda: glm(transformers.Glm4ForCausalLM, transformers.Glm4Config),
+    "ernie4.5": lambda: transformers.Ernie4_5ForCausalLM(
+        transformers.Ernie4_5Config(**SHAPE, head_dim=32, use_bias=True)
+    ),
+    "exaone4": lambda: transformers.Exaone4ForCausalLM(
+        transformers.Exaone4Config(
+            **SHAPE,
+            sliding_window=WINDOW,
+            sliding_window_pattern="LG",
+            layer_types=["sliding_attention", "full_attention"],
+        )
+    ),
+    "exaone4-full": lambda: transformers.Exaone4ForCausalLM(
+        transformers.Exaone4Config(
+            **SHAPE,
+            sliding_window=None,
+            layer_types=["full_attention"] * SHAPE["num_hidden_layers"],
+            tie_word_embeddings=True,
+        )
+    ),
+    "seed-oss": lambda: transformers.SeedOssForCausalLM(
+        transformers.SeedOssConfig(**SHAPE, head_dim=32, attention_out_bias=True, mlp_bias=True)
+    ),
+    "phi": lambda: transformers.PhiForCausalLM(
+        transformers.PhiConfig(
+            **{**SHAPE, "intermediate_size": 128, "num_key_value_heads": 2},
+            partial_rotary_factor=0.5,
+        )
+    ),
+    "stablelm": lambda: stablelm(use_qkv_bias=True),
+    "stablelm-parallel": lambda: stablelm(use_parallel_residual=True, tie_word_embeddings=True),
+    "starcoder2": lambda: transformers.Starcoder2ForCausalLM(
+        transformers.Starcoder2Config(**SHAPE, norm_epsilon=0.01)
+    ),
+    "arcee": lambda: transformers.ArceeForCausalLM(transformers.ArceeConfig(**SHAPE)),
+    "nemotron": lambda: transformers.NemotronForCausalLM(
+        transformers.NemotronConfig(**SHAPE, partial_rotary_factor=0.5, mlp_bias=True)
+    ),
+    # As the 7B, the 11B and the 40B.
+    "falcon": lambda: falcon(ffn_hidden_size=24),
+    "falcon-groups": lambda: falcon(**GROUPS, num_ln_in_parallel_attn=1),
+    "falcon-norms": lambda: falcon(**GROUPS),
+    "opt": lambda: opt(ffn_dim=24),
+    "apertus": lambda: transformers.ApertusForCausalLM(
+        transformers.ApertusConfig(
+            **SHAPE, head_dim=32, rope_parameters={"rope_type": "default", "rope_theta": 1000.0}
+        )
+    ),
+    "hunyuan": lambda: transformers.HunYuanDenseV1ForCausalLM(
+        transformers.HunYuanDenseV1Config(
+            **SHAPE,
+            head_dim=32,
+            attention_bias=True,
+            rms_norm_eps=0.01,
+            rope_parameters={"rope_type": "dynamic", "factor": 1.0, "alpha": 20.0, "rope_theta": 1000.0},
+        )
+    ),
+    "glm4-moe": lambda: transformers.Glm4MoeForCausalLM(
+        transformers.Glm4MoeConfig(
+            **SHAPE,
+            head_dim=16,
+            partial_rotary_factor=0.5,
+            n_routed_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            routed_scaling_factor=1.5,
+            use_qk_norm=True,
+        )
+    ),
+    "ernie4.5-moe": lambda: transformers.Ernie4_5_MoeForCausalLM(
+        transformers.Ernie4_5_MoeConfig(
+            **SHAPE, moe_num_experts=4, moe_k=2, moe_intermediate_size=8
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(
@@ -302,6 +421,11 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "granite-moe": lambda: transformers.GraniteMoeForCausalLM(
         transformers.GraniteMoeConfig(**SHAPE, **GRANITE, **EXPERTS)
     ),
+    "granite-shared": lambda: transformers.GraniteMoeSharedForCausalLM(
+        transformers.GraniteMoeSharedConfig(
+            **SHAPE, **GRANITE, **EXPERTS, shared_intermediate_size=24
+        )
+    ),
     "gpt2": lambda: transformers.GPT2LMHeadModel(
         transformers.GPT2Config(
             vocab_size=VOCABULARY_SIZE,
@@ -325,14 +449,22 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 
 
 # With the usual seed, rounding has a router pick another expert.
-SEEDS = {"qwen3-moe": 2, "qwen3-moe-sparse": 5, "gpt-oss-mxfp4-limit": 1}
+SEEDS = {
+    "ernie4.5-moe": 1,
+    "glm4-moe": 3,
+    "qwen3-moe": 2,
+    "qwen3-moe-sparse": 5,
+    "gpt-oss-mxfp4-limit": 1,
+}
 
 
 def randomize(model: PreTrainedModel, seed: int) -> None:
     """Weights wide enough that every part of the model shows in the logits."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        buffers = model.named_buffers()
+        corrections = [each for each in buffers if each[0].endswith("correction_bias")]
+        for name, parameter in [*model.named_parameters(), *corrections]:
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2 and not name.endswith("bias"):
                 is_table = re.search("embed|lm_head|wte|wpe", name) is not None

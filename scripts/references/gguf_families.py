@@ -24,11 +24,35 @@ CASES = {
     "olmoe": {},
     "granite-moe": {},
     "gpt-oss-mxfp4-limit": {},
+    "gemma": {},
+    "cohere": {},
+    "cohere2": {"rotary_pct": 1.0},
+    "glm": {"seq_length": 64, "layernorm_epsilon": 1.5625e-7},
+    "glm4": {},
+    "ernie4.5": {},
+    "exaone4": {},
+    "seed-oss": {},
+    "phi": {},
+    "stablelm": {},
+    "stablelm-parallel": {},
+    "starcoder2": {},
+    "arcee": {},
+    "nemotron": {},
+    "falcon": {"num_kv_heads": 1},
+    "falcon-groups": {},
+    "falcon-norms": {},
+    # The converter knows one alpha; what it writes is the base.
+    "hunyuan": {"rope_parameters": {"rope_theta": 1000.0 * 20.0 ** (32 / 30)}},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }
 # Said to be four times as wide as the model, whatever it is.
-WIDTHS = {"gpt2": ("gpt2.feed_forward_length", 48)}
+WIDTHS = {
+    "gpt2": ("gpt2.feed_forward_length", 48),
+    "falcon": ("falcon.feed_forward_length", 24),
+    "falcon-groups": ("falcon.feed_forward_length", 16),
+    "falcon-norms": ("falcon.feed_forward_length", 16),
+}
 
 
 def add_vocabulary(model) -> None:

@@ -4,8 +4,13 @@ export const FAMILY_FIXTURES = 'test/fixtures/families';
 /** Those that models are optimized layer by layer for: all but experts, and other positions than rotary ones. */
 export const LAYERWISE_FAMILIES = [
   'llama',
+  'ernie4.5',
+  'exaone4',
+  'gemma',
   'gemma2',
   'gemma3',
+  'glm',
+  'glm4',
   'granite',
   'granite-hybrid',
   'mistral',
@@ -13,5 +18,6 @@ export const LAYERWISE_FAMILIES = [
   'phi3',
   'qwen2',
   'qwen3',
+  'seed-oss',
   'smollm3',
 ] as const;

@@ -1,3 +1,4 @@
+import { readsPositions } from '../families/family.ts';
 import { join } from 'node:path';
 
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
@@ -109,7 +110,7 @@ function graphsOf(
     decoder: () => overSlots(),
     mixed: () => overSlots(MIXED_GROUPS),
     paged:
-      formats.activationDtype === 'float16' && config.family.tensors.positions === null
+      formats.activationDtype === 'float16' && !readsPositions(config.family)
         ? () => buildPagedGraph(config, weights, formats)
         : null,
   };

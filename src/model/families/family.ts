@@ -1,13 +1,15 @@
 /**
  * When a linear layer has a bias: always, never, or if the flag of that name in config.json is set.
  */
-export type BiasRule = 'always' | 'never' | 'attention_bias' | 'mlp_bias';
+export type BiasRule = 'always' | 'never' | 'attention_bias' | 'attention_out_bias' | 'mlp_bias';
 
 /** Norms of queries and keys: of each head by itself, or of all heads together. */
 export interface HeadNorms {
   readonly query: string;
   readonly key: string;
   readonly over: 'head' | 'all heads';
+  /** Rotary embedding comes after them, or before. */
+  readonly isAfterRope: boolean;
 }
 
 /**
@@ -21,17 +23,19 @@ export interface ExpertTensorNames {
   readonly gate: string;
   readonly up: string;
   readonly down: string;
+  /** What is added to scores before the highest are picked, in full: [experts]; null if they stay. */
+  readonly correction: string | null;
   /** Null where tokens share none. */
   readonly shared: SharedExpertNames | null;
 }
 
 /** Names of the expert that every token has besides those that its router picks. */
 export interface SharedExpertNames {
-  readonly gate: string;
-  readonly up: string;
+  /** Gate and up: one tensor for each, or one with both stacked. */
+  readonly gateUp: readonly string[];
   readonly down: string;
-  /** The layer with one output, whose sigmoid is the expert's share of a token. */
-  readonly share: string;
+  /** The layer with one output, whose sigmoid is the expert's share of a token; null if that is 1. */
+  readonly share: string | null;
 }
 
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
@@ -40,7 +44,7 @@ export interface LayerTensorNames {
   readonly attentionNorm: string | null;
   /** Query, key and value: one tensor for each, or one with all three stacked. */
   readonly queryKeyValue: readonly string[];
-  /** Norms of queries and keys before rotary embedding; null if there are none. */
+  /** Norms of queries and keys; null if there are none. */
   readonly headNorms: HeadNorms | null;
   /**
    * Attention sinks that every query's head attends to in addition to the keys: [heads] scores; null if
@@ -50,13 +54,15 @@ export interface LayerTensorNames {
   readonly attentionOutput: string;
   /** Norm of what attention adds to the hidden state; null if there is none. */
   readonly attentionOutputNorm: string | null;
-  /** Norm before the MLP; null if there is none. */
+  /** Norm before the MLP; null if there is none, or a parallel one reads what attention's gives. */
   readonly mlpNorm: string | null;
   /**
    * Gate and up: one tensor for each, or one with both stacked; an MLP without gates has its first
    * matrix here.
    */
   readonly gateUp: readonly string[];
+  /** An activation that has weights, xIELU; null if it has none. */
+  readonly activation: string | null;
   readonly down: string;
   /** Norm of what the MLP adds to the hidden state; null if there is none. */
   readonly mlpOutputNorm: string | null;
@@ -83,8 +89,12 @@ export interface StackedExperts {
 export interface ExpertRules {
   /** Whether the shares of a token's experts are made to add up to 1: always, or by that flag. */
   readonly normalizesShares: 'always' | 'norm_topk_prob';
+  /** The function of a router's scores that shares are made of. */
+  readonly scoring: 'softmax' | 'sigmoid';
   /** Whether router and experts have biases. */
   readonly bias: boolean;
+  /** A correction of scores is [1, experts]. */
+  readonly correctionIsRow?: boolean;
   /** Null where each matrix is a tensor by itself. */
   readonly stacked: StackedExperts | null;
 }
@@ -96,32 +106,44 @@ export interface ExpertRules {
  */
 export type WindowRule = 'all' | 'flag' | 'pattern';
 
+/**
+ * Rotary frequencies of layers with a sliding window: those of all layers, or others that are not scaled;
+ * or none but these layers have any, in models that have windows.
+ */
+export type WindowRope = 'same' | 'unscaled' | 'only';
+
 /** Differences of one architecture family from the others that the decoder graph can express. */
 export interface Family {
   /** `model_type` in config.json. */
   readonly modelType: string;
+  /** Fields of config.json that tell it from others of its model_type, which come after it. */
+  readonly variant: Readonly<Record<string, unknown>>;
   readonly bias: {
     readonly queryKeyValue: BiasRule;
     readonly attentionOutput: BiasRule;
     readonly mlp: BiasRule;
+    readonly lmHead: BiasRule;
   };
   readonly slidingWindow: WindowRule;
-  /** Layers with a sliding window have rotary frequencies of their own, which are not scaled. */
-  readonly localRopeInWindows: boolean;
-  /** Norms by the root of the mean square, or by mean and deviation, with a bias. */
-  readonly norms: 'rms' | 'layer';
+  readonly windowRope: WindowRope;
+  /** Dimensions of a head that turn together: i and i + half of them, or 2i and 2i + 1. */
+  readonly rotaryPairs: 'halves' | 'neighbours';
+  /** Norms by the root of the mean square, or by mean and deviation, with a bias or without. */
+  readonly norms: 'rms' | 'layer' | 'layer without bias';
   /** Norms multiply by 1 plus their weight. */
   readonly normsAddOne: boolean;
   /** Whether an MLP multiplies what it activates by another half. */
   readonly gatesMlp: boolean;
-  /** Rows of a fused query, key and value: all queries first, or a head's query, key and value. */
-  readonly fusedOrder: 'by kind' | 'by head';
+  /** Rows of a fused query, key and value: all queries first, or those of a key, the key and its value. */
+  readonly fusedOrder: 'by kind' | 'by group';
   /** Checkpoints have the matrices of layers as [in, out]. */
   readonly storesTransposed: boolean;
   /** Embeddings are multiplied by sqrt(hidden_size). */
   readonly scalesEmbedding: boolean;
   /** Defaults for what config.json leaves out, by its own names, or by others' if it has `names`. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  /** Fields of config.json that are so whatever it says. */
+  readonly fixed: Readonly<Record<string, unknown>>;
   /** Names of fields in its config.json that other families call differently, by the others' names. */
   readonly names: Readonly<Record<string, string>>;
   /** Null where no layer has experts. */
@@ -130,6 +152,8 @@ export interface Family {
     readonly embedding: string;
     /** Embeddings of positions, which are added; null if there are none. */
     readonly positions: string | null;
+    /** Row of the first position in these. */
+    readonly firstPosition: number;
     readonly layerPrefix: string;
     readonly layer: LayerTensorNames;
     readonly finalNorm: string;
@@ -137,19 +161,26 @@ export interface Family {
   };
 }
 
+/** Properties of a GGUF file that set it apart from others of its architecture. */
+export type GgufTrait = 'windows' | 'experts' | 'two norms';
+
 /** How GGUF files hold the models of a family. */
 export interface GgufNames {
   /** `general.architecture`. */
   readonly architecture: string;
   /** Sign in a file that distinguishes it from another family of the same architecture. */
-  readonly ifFileHas?: 'windows' | 'experts';
+  readonly ifFileHas?: GgufTrait;
   /**
    * Rows of queries and keys are in another order: dimensions i and i + half of each head, which turn
    * together, are neighbours.
    */
   readonly pairsRows?: boolean;
+  /** Name of the norm before attention; `attn_norm` if left out. */
+  readonly attentionNorm?: 'attn_norm' | 'attn_norm_2';
   /** Name of the norm before an MLP; `ffn_norm` if left out. */
-  readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm';
+  readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm' | 'attn_norm';
+  /** Field of config.json that its `logit_scale` is; `logits_scaling`, a divisor, if left out. */
+  readonly logitScale?: 'logits_scaling' | 'logit_scale';
   /** Fields of config.json that GGUF files lack. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
   /** Fields of its `rope_scaling` that they lack, if there is any. */
@@ -170,6 +201,11 @@ export interface KnownFamily {
   readonly gguf: GgufNames | null;
 }
 
+/** Whether a graph of the family has every token's position as a value. */
+export function readsPositions({ tensors }: Family): boolean {
+  return tensors.positions !== null || tensors.layer.headNorms?.isAfterRope === true;
+}
+
 /** A layer's tensor names in full, without `.weight` and `.bias`. */
 export function layerTensorNames({ tensors }: Family, layer: number): LayerTensorNames {
   const full = (name: string): string => `${tensors.layerPrefix}.${layer}.${name}`;
@@ -188,6 +224,7 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
     attentionOutputNorm: fullOrNull(names.attentionOutputNorm),
     mlpNorm: fullOrNull(names.mlpNorm),
     gateUp: names.gateUp.map(full),
+    activation: fullOrNull(names.activation),
     down: full(names.down),
     mlpOutputNorm: fullOrNull(names.mlpOutputNorm),
     experts: names.experts && {
@@ -195,11 +232,11 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
       gate: full(names.experts.gate),
       up: full(names.experts.up),
       down: full(names.experts.down),
+      correction: fullOrNull(names.experts.correction),
       shared: names.experts.shared && {
-        gate: full(names.experts.shared.gate),
-        up: full(names.experts.shared.up),
+        gateUp: names.experts.shared.gateUp.map(full),
         down: full(names.experts.shared.down),
-        share: full(names.experts.shared.share),
+        share: fullOrNull(names.experts.shared.share),
       },
     },
   };

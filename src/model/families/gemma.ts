@@ -8,13 +8,22 @@ const GEMMA_LAYER: LayerTensorNames = {
   mlpOutputNorm: 'post_feedforward_layernorm',
 };
 
-const GEMMA2: Family = {
+const GEMMA: Family = {
   ...LLAMA,
-  modelType: 'gemma2',
+  modelType: 'gemma',
   bias: { ...LLAMA.bias, mlp: 'never' },
-  slidingWindow: 'pattern',
   normsAddOne: true,
   scalesEmbedding: true,
+  defaults: { head_dim: 256, tie_word_embeddings: true },
+  // The first configurations say `gelu`.
+  fixed: { hidden_activation: 'gelu_pytorch_tanh' },
+};
+
+const GEMMA2: Family = {
+  ...GEMMA,
+  modelType: 'gemma2',
+  slidingWindow: 'pattern',
+  fixed: {},
   defaults: {
     head_dim: 256,
     hidden_activation: 'gelu_pytorch_tanh',
@@ -37,12 +46,13 @@ const gguf = (architecture: string, layersOfLargest: number): GgufNames => ({
 });
 
 export const GEMMAS: readonly KnownFamily[] = [
+  { family: GEMMA, gguf: { architecture: 'gemma' } },
   { family: GEMMA2, gguf: gguf('gemma2', 46) },
   {
     family: {
       ...GEMMA2,
       modelType: 'gemma3_text',
-      localRopeInWindows: true,
+      windowRope: 'unscaled',
       // All that configurations inside of multimodal models leave out.
       defaults: {
         vocab_size: 262_208,

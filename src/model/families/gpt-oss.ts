@@ -27,6 +27,7 @@ export const GPT_OSS: KnownFamily = {
     },
     experts: {
       normalizesShares: 'always',
+      scoring: 'softmax',
       bias: true,
       stacked: {
         gateUp: 'mlp.experts.gate_up_proj',

@@ -1,11 +1,5 @@
-import type { Family, KnownFamily } from './family.ts';
-import { LLAMA, LLAMA_LAYER } from './llama.ts';
-
-const BIAS: Family['bias'] = {
-  queryKeyValue: 'always',
-  attentionOutput: 'always',
-  mlp: 'always',
-};
+import type { KnownFamily } from './family.ts';
+import { BIAS_IN_LAYERS, LLAMA, LLAMA_LAYER } from './llama.ts';
 
 /** GPT-2 and GPT-NeoX have norms with a mean and a bias, and MLPs without gates. */
 export const GPTS: readonly KnownFamily[] = [
@@ -13,7 +7,7 @@ export const GPTS: readonly KnownFamily[] = [
     family: {
       ...LLAMA,
       modelType: 'gpt2',
-      bias: BIAS,
+      bias: BIAS_IN_LAYERS,
       norms: 'layer',
       gatesMlp: false,
       storesTransposed: true,
@@ -42,6 +36,7 @@ export const GPTS: readonly KnownFamily[] = [
       tensors: {
         embedding: 'transformer.wte',
         positions: 'transformer.wpe',
+        firstPosition: 0,
         layerPrefix: 'transformer.h',
         layer: {
           ...LLAMA_LAYER,
@@ -62,10 +57,14 @@ export const GPTS: readonly KnownFamily[] = [
     family: {
       ...LLAMA,
       modelType: 'gpt_neox',
-      bias: { ...BIAS, queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias' },
+      bias: {
+        ...BIAS_IN_LAYERS,
+        queryKeyValue: 'attention_bias',
+        attentionOutput: 'attention_bias',
+      },
       norms: 'layer',
       gatesMlp: false,
-      fusedOrder: 'by head',
+      fusedOrder: 'by group',
       names: {
         rms_norm_eps: 'layer_norm_eps',
         partial_rotary_factor: 'rotary_pct',
@@ -81,6 +80,7 @@ export const GPTS: readonly KnownFamily[] = [
       tensors: {
         embedding: 'gpt_neox.embed_in',
         positions: null,
+        firstPosition: 0,
         layerPrefix: 'gpt_neox.layers',
         layer: {
           ...LLAMA_LAYER,

@@ -8,6 +8,28 @@ const GRANITE: Family = {
   defaults: { attention_multiplier: 1 },
 };
 
+const GRANITE_EXPERTS = { ...EXPERTS, router: 'block_sparse_moe.router.layer' };
+
+const GRANITE_MOE: Family = {
+  ...GRANITE,
+  modelType: 'granitemoe',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  defaults: { ...GRANITE.defaults, num_experts: 8, num_experts_per_tok: 2 },
+  experts: {
+    normalizesShares: 'always',
+    scoring: 'softmax',
+    bias: false,
+    stacked: {
+      gateUp: 'block_sparse_moe.input_linear.weight',
+      down: 'block_sparse_moe.output_linear.weight',
+      gateUpBias: null,
+      downBias: null,
+      order: 'rows, gates first',
+    },
+  },
+  tensors: withLayer({ experts: GRANITE_EXPERTS }),
+};
+
 export const GRANITES: readonly KnownFamily[] = [
   { family: GRANITE, gguf: { architecture: 'granite', pairsRows: true } },
   {
@@ -24,26 +46,29 @@ export const GRANITES: readonly KnownFamily[] = [
     gguf: null,
   },
   {
+    family: GRANITE_MOE,
+    gguf: { architecture: 'granitemoe', pairsRows: true },
+  },
+  {
     family: {
-      ...GRANITE,
-      modelType: 'granitemoe',
-      bias: { ...LLAMA.bias, mlp: 'never' },
-      defaults: { ...GRANITE.defaults, num_experts: 8, num_experts_per_tok: 2 },
-      experts: {
-        normalizesShares: 'always',
-        bias: false,
-        stacked: {
-          gateUp: 'block_sparse_moe.input_linear.weight',
-          down: 'block_sparse_moe.output_linear.weight',
-          gateUpBias: null,
-          downBias: null,
-          order: 'rows, gates first',
-        },
+      ...GRANITE_MOE,
+      modelType: 'granitemoeshared',
+      names: {
+        shared_expert_intermediate_size: 'shared_intermediate_size',
+        // Elsewhere it is that of all MLPs.
+        shared_intermediate_size: 'intermediate_size',
       },
       tensors: withLayer({
-        experts: { ...EXPERTS, router: 'block_sparse_moe.router.layer' },
+        experts: {
+          ...GRANITE_EXPERTS,
+          shared: {
+            gateUp: ['shared_mlp.input_linear'],
+            down: 'shared_mlp.output_linear',
+            share: null,
+          },
+        },
       }),
     },
-    gguf: { architecture: 'granitemoe', pairsRows: true },
+    gguf: null,
   },
 ];

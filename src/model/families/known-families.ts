@@ -1,14 +1,26 @@
+import { APERTUS } from './apertus.ts';
+import { COHERES } from './cohere.ts';
+import { ERNIES } from './ernie.ts';
+import { EXAONE4 } from './exaone.ts';
+import { FALCONS } from './falcon.ts';
 import type { Family, KnownFamily } from './family.ts';
 import { GEMMAS } from './gemma.ts';
+import { GLMS } from './glm.ts';
 import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
+import { HUNYUAN } from './hunyuan.ts';
 import { LLAMAS } from './llama.ts';
 import { MISTRALS } from './mistral.ts';
 import { OLMOS } from './olmo.ts';
+import { OPT } from './opt.ts';
 import { PHIS } from './phi.ts';
 import { QWENS } from './qwen.ts';
+import { SEED_OSS } from './seed-oss.ts';
 import { SMOLLMS } from './smollm.ts';
+import { SQUARED_RELUS } from './squared-relu.ts';
+import { STABLELMS } from './stablelm.ts';
+import { STARCODER2 } from './starcoder.ts';
 
 /** All families that decoder graphs are built of. */
 export const KNOWN_FAMILIES: readonly KnownFamily[] = [
@@ -22,6 +34,18 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...OLMOS,
   ...GPTS,
   GPT_OSS,
+  ...COHERES,
+  ...GLMS,
+  ...ERNIES,
+  EXAONE4,
+  SEED_OSS,
+  STARCODER2,
+  ...STABLELMS,
+  ...SQUARED_RELUS,
+  ...FALCONS,
+  OPT,
+  APERTUS,
+  HUNYUAN,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -4,6 +4,7 @@ import type {
   HeadNorms,
   KnownFamily,
   LayerTensorNames,
+  SharedExpertNames,
 } from './family.ts';
 
 export const LLAMA_LAYER: LayerTensorNames = {
@@ -15,6 +16,7 @@ export const LLAMA_LAYER: LayerTensorNames = {
   attentionOutputNorm: null,
   mlpNorm: 'post_attention_layernorm',
   gateUp: ['mlp.gate_proj', 'mlp.up_proj'],
+  activation: null,
   down: 'mlp.down_proj',
   mlpOutputNorm: null,
   experts: null,
@@ -23,9 +25,16 @@ export const LLAMA_LAYER: LayerTensorNames = {
 /** Llama: what later families vary, each value with its meaning in `Family`. */
 export const LLAMA: Family = {
   modelType: 'llama',
-  bias: { queryKeyValue: 'attention_bias', attentionOutput: 'attention_bias', mlp: 'mlp_bias' },
+  variant: {},
+  bias: {
+    queryKeyValue: 'attention_bias',
+    attentionOutput: 'attention_bias',
+    mlp: 'mlp_bias',
+    lmHead: 'never',
+  },
   slidingWindow: 'all',
-  localRopeInWindows: false,
+  windowRope: 'same',
+  rotaryPairs: 'halves',
   norms: 'rms',
   normsAddOne: false,
   gatesMlp: true,
@@ -33,11 +42,13 @@ export const LLAMA: Family = {
   storesTransposed: false,
   scalesEmbedding: false,
   defaults: {},
+  fixed: {},
   names: {},
   experts: null,
   tensors: {
     embedding: 'model.embed_tokens',
     positions: null,
+    firstPosition: 0,
     layerPrefix: 'model.layers',
     layer: LLAMA_LAYER,
     finalNorm: 'model.norm',
@@ -49,11 +60,21 @@ export const NO_BIAS: Family['bias'] = {
   queryKeyValue: 'never',
   attentionOutput: 'never',
   mlp: 'never',
+  lmHead: 'never',
 };
+
+export const BIAS_IN_LAYERS: Family['bias'] = {
+  queryKeyValue: 'always',
+  attentionOutput: 'always',
+  mlp: 'always',
+  lmHead: 'never',
+};
+
 export const HEAD_NORMS: HeadNorms = {
   query: 'self_attn.q_norm',
   key: 'self_attn.k_norm',
   over: 'head',
+  isAfterRope: false,
 };
 
 /** Experts as most mixtures name them. */
@@ -62,7 +83,15 @@ export const EXPERTS: ExpertTensorNames = {
   gate: 'mlp.experts.*.gate_proj',
   up: 'mlp.experts.*.up_proj',
   down: 'mlp.experts.*.down_proj',
+  correction: null,
   shared: null,
+};
+
+/** What every token has besides its experts, as a whole. */
+export const SHARED_EXPERTS: SharedExpertNames = {
+  gateUp: ['mlp.shared_experts.gate_proj', 'mlp.shared_experts.up_proj'],
+  down: 'mlp.shared_experts.down_proj',
+  share: null,
 };
 
 /** Llama's tensors, but for some of a layer. */

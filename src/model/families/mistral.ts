@@ -19,13 +19,14 @@ export const MISTRALS: readonly KnownFamily[] = [
         num_experts: 8,
         num_experts_per_tok: 2,
       },
-      experts: { normalizesShares: 'always', bias: false, stacked: null },
+      experts: { normalizesShares: 'always', scoring: 'softmax', bias: false, stacked: null },
       tensors: withLayer({
         experts: {
           router: 'block_sparse_moe.gate',
           gate: 'block_sparse_moe.experts.*.w1',
           up: 'block_sparse_moe.experts.*.w3',
           down: 'block_sparse_moe.experts.*.w2',
+          correction: null,
           shared: null,
         },
       }),

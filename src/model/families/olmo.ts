@@ -22,7 +22,7 @@ export const OLMOS: readonly KnownFamily[] = [
       ...OLMO2,
       modelType: 'olmo3',
       slidingWindow: 'pattern',
-      localRopeInWindows: true,
+      windowRope: 'unscaled',
       defaults: {
         ...OLMO2.defaults,
         rope_theta: 500_000,
@@ -38,7 +38,12 @@ export const OLMOS: readonly KnownFamily[] = [
       modelType: 'olmoe',
       bias: { ...LLAMA.bias, mlp: 'never' },
       defaults: { rms_norm_eps: 1e-5, num_experts: 64, num_experts_per_tok: 8 },
-      experts: { normalizesShares: 'norm_topk_prob', bias: false, stacked: null },
+      experts: {
+        normalizesShares: 'norm_topk_prob',
+        scoring: 'softmax',
+        bias: false,
+        stacked: null,
+      },
       tensors: withLayer({ headNorms: { ...HEAD_NORMS, over: 'all heads' }, experts: EXPERTS }),
     },
     gguf: { architecture: 'olmoe' },

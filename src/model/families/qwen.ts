@@ -33,13 +33,17 @@ export const QWENS: readonly KnownFamily[] = [
         moe_intermediate_size: 1408,
         shared_expert_intermediate_size: 5632,
       },
-      experts: { normalizesShares: 'norm_topk_prob', bias: false, stacked: null },
+      experts: {
+        normalizesShares: 'norm_topk_prob',
+        scoring: 'softmax',
+        bias: false,
+        stacked: null,
+      },
       tensors: withLayer({
         experts: {
           ...EXPERTS,
           shared: {
-            gate: 'mlp.shared_expert.gate_proj',
-            up: 'mlp.shared_expert.up_proj',
+            gateUp: ['mlp.shared_expert.gate_proj', 'mlp.shared_expert.up_proj'],
             down: 'mlp.shared_expert.down_proj',
             share: 'mlp.shared_expert_gate',
           },
@@ -55,7 +59,12 @@ export const QWENS: readonly KnownFamily[] = [
       bias: { ...LLAMA.bias, mlp: 'never' },
       slidingWindow: 'flag',
       defaults: { num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
-      experts: { normalizesShares: 'norm_topk_prob', bias: false, stacked: null },
+      experts: {
+        normalizesShares: 'norm_topk_prob',
+        scoring: 'softmax',
+        bias: false,
+        stacked: null,
+      },
       tensors: withLayer({ headNorms: HEAD_NORMS, experts: EXPERTS }),
     },
     gguf: {

@@ -1,4 +1,4 @@
-import type { GgufNames } from '../families/family.ts';
+import type { GgufNames, GgufTrait } from '../families/family.ts';
 import { KNOWN_FAMILIES } from '../families/known-families.ts';
 import { ModelError } from '../model-error.ts';
 
@@ -19,7 +19,7 @@ const ARCHITECTURES: readonly Architecture[] = KNOWN_FAMILIES.flatMap(({ family,
  */
 export function architectureOf(
   name: string,
-  traits: Readonly<Record<'windows' | 'experts', boolean>>,
+  traits: Readonly<Record<GgufTrait, boolean>>,
   path: string,
 ): Architecture {
   const named = ARCHITECTURES.filter(({ architecture }) => architecture === name);

@@ -24,7 +24,12 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const window = number('attention.sliding_window');
   // 0 is none.
   const experts = Boolean(number('expert_count'));
-  const architecture = architectureOf(name, { windows: window !== undefined, experts }, path);
+  const traits = {
+    windows: window !== undefined,
+    experts,
+    'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
+  };
+  const architecture = architectureOf(name, traits, path);
   const layers = needed('block_count');
   const hidden = needed('embedding_length');
   const heads = metadata.require(
@@ -54,8 +59,10 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     partial_rotary_factor: rotaryDim / headDim,
     ...(await ropeScaling(file, name, positions, architecture)),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
+    use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
     attention_bias: ['q', 'qkv'].some((of) => file.tensor(`blk.0.attn_${of}.bias`) !== undefined),
-    mlp_bias: file.tensor('blk.0.ffn_gate.bias') !== undefined,
+    attention_out_bias: file.tensor('blk.0.attn_output.bias') !== undefined,
+    mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),
     tie_word_embeddings: file.tensor('output.weight') === undefined,
     // A window of 0 is none.
     sliding_window: window || undefined,
@@ -65,7 +72,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     embedding_multiplier: number('embedding_scale'),
     attention_multiplier: number('attention.scale'),
     residual_multiplier: number('residual_scale'),
-    logits_scaling: number('logit_scale'),
+    [architecture.logitScale ?? 'logits_scaling']: number('logit_scale'),
     num_local_experts: number('expert_count'),
     num_experts_per_tok: number('expert_used_count'),
     moe_intermediate_size: number('expert_feed_forward_length'),

@@ -52,7 +52,8 @@ export class GgufWeights implements WeightSource {
       return ordered;
     }
     // Norms that multiply by 1 plus their weight have the sum in the file.
-    const addsOne = place.kind === 'norm' && this.#config.family.normsAddOne;
+    const isFactor = place.kind === 'norm' && name.endsWith('.weight');
+    const addsOne = isFactor && this.#config.family.normsAddOne;
     return addsOne ? values.map((value) => value - 1) : values;
   }
 
@@ -93,12 +94,12 @@ export class GgufWeights implements WeightSource {
 
   /** By a row's place in safetensors, that in the file; null where they are the same. */
   #rowOrder({ kind }: TensorPlace): ((row: number) => number) | null {
-    const { family, headDim, numHeads } = this.#config;
+    const { family, headDim, numHeads, numKvHeads } = this.#config;
     if (kind === 'heads' && this.#architecture.pairsRows) {
       return (row) => pairedRow(row, headDim);
     }
-    if (kind !== 'fused heads' || family.fusedOrder !== 'by head') return null;
-    return (row) => rowByKind(row, headDim, numHeads);
+    if (kind !== 'fused heads' || family.fusedOrder !== 'by group') return null;
+    return (row) => rowByKind(row, headDim, numHeads, numKvHeads);
   }
 
   #find(name: string) {
@@ -141,10 +142,12 @@ function pairedRow(row: number, headDim: number): number {
   return row - within + (within % half) * 2 + (within < half ? 0 : 1);
 }
 
-/** By its place among rows of a head's query, key and value, then the next head's: all queries first. */
-function rowByKind(row: number, headDim: number, numHeads: number): number {
+/** By its place among rows of a key's queries, the key and its value, then the next key's: all queries first. */
+function rowByKind(row: number, headDim: number, numHeads: number, numKvHeads: number): number {
   const within = row % headDim;
-  const kind = Math.floor(row / headDim) % 3;
-  const head = Math.floor(row / (3 * headDim));
-  return (kind * numHeads + head) * headDim + within;
+  const perKey = numHeads / numKvHeads;
+  const place = Math.floor(row / headDim) % (perKey + 2);
+  const key = Math.floor(row / ((perKey + 2) * headDim));
+  const ofKind = numHeads + (place - perKey) * numKvHeads + key;
+  return (place < perKey ? key * perKey + place : ofKind) * headDim + within;
 }

@@ -16,7 +16,10 @@ export interface TensorPlace {
  */
 export function tensorPlaces(
   config: DecoderConfig,
-  { mlpNorm = 'ffn_norm' }: Pick<Architecture, 'mlpNorm'>,
+  {
+    attentionNorm = 'attn_norm',
+    mlpNorm = 'ffn_norm',
+  }: Pick<Architecture, 'attentionNorm' | 'mlpNorm'>,
 ): Map<string, TensorPlace> {
   const { family, numLayers } = config;
   const { embedding, positions, finalNorm, lmHead } = family.tensors;
@@ -38,7 +41,7 @@ export function tensorPlaces(
     add(others[1], block('attn_v'), 'matrix');
     add(names.sinks, block('attn_sinks'), 'matrix');
     add(names.attentionOutput, block('attn_output'), 'matrix');
-    add(names.attentionNorm, block('attn_norm'), 'norm');
+    add(names.attentionNorm, block(attentionNorm), 'norm');
     add(names.headNorms?.query, block('attn_q_norm'), 'norm');
     add(names.headNorms?.key, block('attn_k_norm'), 'norm');
     add(names.attentionOutputNorm, block('post_attention_norm'), 'norm');
@@ -57,8 +60,9 @@ export function tensorPlaces(
     add(gate, block('ffn_gate_exps'), 'matrix');
     add(up, block('ffn_up_exps'), 'matrix');
     add(down, block('ffn_down_exps'), 'matrix');
-    add(shared?.gate, block('ffn_gate_shexp'), 'matrix');
-    add(shared?.up, block('ffn_up_shexp'), 'matrix');
+    const [sharedGate, sharedUp] = shared?.gateUp ?? [];
+    add(sharedGate, block('ffn_gate_shexp'), 'matrix');
+    add(sharedUp, block('ffn_up_shexp'), 'matrix');
     add(shared?.down, block('ffn_down_shexp'), 'matrix');
     add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');
   }

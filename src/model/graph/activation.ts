@@ -4,10 +4,16 @@ import type { Activation } from '../huggingface/config.ts';
 
 /** Adds an activation; returns its output's name. */
 export function emitActivation(graph: GraphNodes, value: string, activation: Activation): string {
+  if (activation === 'xielu') throw new TypeError('xIELU has weights: see emitXielu');
   const domain = MICROSOFT_DOMAIN;
   if (activation === 'gelu') return graph.node(`${value}/GELU`, 'Gelu', [value], { domain });
   if (activation === 'gelu_tanh')
     return graph.node(`${value}/GELU`, 'FastGelu', [value], { domain });
+  if (activation === 'relu' || activation === 'relu2') {
+    const positive = graph.node(`${value}/ReLU`, 'Relu', [value]);
+    if (activation === 'relu') return positive;
+    return graph.node(`${value}/Squared`, 'Mul', [positive, positive]);
+  }
   // With alpha 1 this is SiLU, in one kernel.
   const attributes = { alpha: 1 };
   return graph.node(`${value}/SiLU`, 'QuickGelu', [value], { domain, attributes });

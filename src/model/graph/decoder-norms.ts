@@ -23,8 +23,9 @@ export class DecoderNorms {
   plain(tensor: string, hidden: string, scale = 1): string {
     const { hiddenSize, rmsNormEps, family } = this.#config;
     const weight = this.weight(tensor, hiddenSize, scale);
-    if (family.norms === 'layer') {
-      const inputs = [hidden, weight, this.#bias(tensor, scale)];
+    if (family.norms !== 'rms') {
+      const bias = family.norms === 'layer' ? [this.#bias(tensor, scale)] : [];
+      const inputs = [hidden, weight, ...bias];
       return this.#graph.node(`${tensor}/Norm`, 'LayerNormalization', inputs, {
         attributes: { epsilon: rmsNormEps, axis: -1n },
       });

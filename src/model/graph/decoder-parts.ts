@@ -29,28 +29,41 @@ export function addPositions(
   embedded: string,
   attention: Pick<DecoderAttention, 'positions'>,
 ): string {
-  const { positions: tensor } = family.tensors;
+  const { positions: tensor, firstPosition } = family.tensors;
   if (tensor === null) return embedded;
   const name = `${tensor}.weight`;
   const shape = [maxPositionEmbeddings, hiddenSize];
-  const table = floatInitializer(graph, name, shape, type, () => weights.get(name, shape));
+  const table = floatInitializer(graph, name, shape, type, async () => {
+    const stored = await weights.get(name, [firstPosition + maxPositionEmbeddings, hiddenSize]);
+    return stored.subarray(firstPosition * hiddenSize);
+  });
   const places = graph.node('positions/Gather', 'Gather', [table, attention.positions()]);
   return graph.node('positions/Sum', 'Add', [embedded, places]);
 }
 
-/** Adds the logits: what `project` adds under a name, capped if the model caps them. */
-export function capLogits(
+/** Whether logits are the LM head's product, and nothing comes after it. */
+export function areLogitsProduct({ logitSoftcap, lmHeadBias }: DecoderConfig): boolean {
+  return logitSoftcap === null && !lmHeadBias;
+}
+
+/** Adds the logits: what `project` adds under a name, with a bias and capped if the model has that. */
+export function addLogits(
   graph: GraphBuilder,
-  { logitSoftcap }: DecoderConfig,
+  { logitSoftcap, lmHeadBias, family, vocabSize }: DecoderConfig,
+  weights: WeightSource,
   project: (name: string) => void,
 ): void {
-  if (logitSoftcap === null) {
-    project('logits');
-    return;
+  const uncapped = logitSoftcap === null ? 'logits' : 'lm_head/Uncapped';
+  project(lmHeadBias ? 'lm_head/Product' : uncapped);
+  if (lmHeadBias) {
+    const name = `${family.tensors.lmHead}.bias`;
+    const load = () => weights.get(name, [vocabSize]);
+    const bias = floatInitializer(graph, name, [vocabSize], 'float', load);
+    graph.node('lm_head/Add', 'Add', ['lm_head/Product', bias], { outputs: [uncapped] });
   }
-  project('lm_head/Uncapped');
+  if (logitSoftcap === null) return;
   const cap = scalar(graph, 'lm_head/cap', 'float', logitSoftcap);
-  const share = graph.node('lm_head/Share', 'Div', ['lm_head/Uncapped', cap]);
+  const share = graph.node('lm_head/Share', 'Div', [uncapped, cap]);
   const capped = graph.node('lm_head/Tanh', 'Tanh', [share]);
   graph.node('lm_head/Capped', 'Mul', [capped, cap], { outputs: ['logits'] });
 }

@@ -7,11 +7,13 @@ import { declareSinks } from './attention-sinks.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { Addition, NormalizedInput, ResidualSum } from './decoder-values.ts';
-import { addPositions, capLogits, declareHidden, scaleEmbedding } from './decoder-parts.ts';
+import { addLogits, addPositions, declareHidden, scaleEmbedding } from './decoder-parts.ts';
 import { expertsOf } from './expert-layers.ts';
 import { emitExperts } from './experts.ts';
 import { mlpLayers } from './mlp-layers.ts';
+import { rotatingAttention } from './rotate-heads.ts';
 import { declareRotaryTables } from './rotary-tables.ts';
+import { emitXielu } from './xielu.ts';
 
 /** Adds attention to a graph with rotary tables, over values of a type. */
 type AddAttention = (graph: GraphBuilder, type: FloatType) => DecoderAttention;
@@ -25,7 +27,7 @@ export function decoderGraph(ops: DecoderOps, addAttention: AddAttention): Graph
   graph.input('logits_index', 'int64', ['wanted']);
   declareRotaryTables(graph, config, type);
   declareSinks(graph, config, weights, type);
-  const attention = addAttention(graph, type);
+  const attention = rotatingAttention(graph, config, addAttention(graph, type));
 
   const scaled = scaleEmbedding(graph, config, type, ops.embed(attention.tokenIds));
   let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, scaled, attention) };
@@ -37,7 +39,7 @@ export function decoderGraph(ops: DecoderOps, addAttention: AddAttention): Graph
 
   // The projection is linear, so the logits' scale can be the norm's.
   const last = ops.norm(config.family.tensors.finalNorm, sum, config.logitScale);
-  capLogits(graph, config, (name) => ops.project(name, last));
+  addLogits(graph, config, weights, (name) => ops.project(name, last));
   ops.declareLogits(() => declareHidden(graph, config, type, ops.plain(last, 'hidden/Norm')));
   attention.declareOutputs();
   return graph;
@@ -67,15 +69,17 @@ function decoderLayer(
     { to: before, norm: names.attentionOutputNorm, prefix, pick },
   );
 
-  const isParallel = config.parallelResidual;
-  const mlpReads = isParallel ? { sum: pick(before.sum) } : afterAttention;
-  const { sum, ...normalized } = ops.norm(names.mlpNorm, mlpReads);
-  return addMlp(
-    ops,
-    layer,
-    { ...normalized, rowsLike },
-    { to: isParallel ? afterAttention : sum, norm: names.mlpOutputNorm, prefix },
-  );
+  const addition = { norm: names.mlpOutputNorm, prefix };
+  if (!config.parallelResidual) {
+    const { sum, ...normalized } = ops.norm(names.mlpNorm, afterAttention);
+    return addMlp(ops, layer, { ...normalized, rowsLike }, { to: sum, ...addition });
+  }
+  const normalized =
+    names.mlpNorm === null
+      ? { ...read, value: pick(read.value) }
+      : ops.norm(names.mlpNorm, { sum: pick(before.sum) });
+  const { value, norm } = normalized;
+  return addMlp(ops, layer, { value, norm, rowsLike }, { to: afterAttention, ...addition });
 }
 
 /** Adds a layer's MLP, or its experts, to the sum. */
@@ -86,7 +90,7 @@ function addMlp(
   addition: Addition,
 ): ResidualSum {
   const { graph, config } = ops;
-  const { family, activation } = config;
+  const { family } = config;
   const experts = expertsOf(config, layer);
   if (experts !== null) {
     const value = ops.plain(input, `${layerTensorNames(family, layer).mlpNorm}/Norm`);
@@ -96,8 +100,15 @@ function addMlp(
   const { first, down } = mlpLayers(config, layer);
   const value = family.gatesMlp
     ? ops.gated(first, input, `layers.${layer}.mlp`)
-    : emitActivation(graph, ops.linear(first, input), activation);
+    : activate(ops, layer, ops.linear(first, input));
   return ops.addLinear(down, { value, rowsLike: input.rowsLike }, addition);
+}
+
+function activate({ graph, config, weights, type }: DecoderOps, layer: number, value: string) {
+  const { activation: tensor } = layerTensorNames(config.family, layer);
+  return tensor === null
+    ? emitActivation(graph, value, config.activation)
+    : emitXielu(graph, weights, type, tensor, value);
 }
 
 /** Adds the weights of norms of heads; returns their names. */
@@ -107,6 +118,7 @@ function headNorms({ norms, config }: DecoderOps, names: HeadNorms | null): Head
   const [queries, keys] = names.over === 'head' ? [1, 1] : [numHeads, numKvHeads];
   return {
     over: names.over,
+    isAfterRope: names.isAfterRope,
     query: norms.weight(names.query, queries * headDim),
     key: norms.weight(names.key, keys * headDim),
   };

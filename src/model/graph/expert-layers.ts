@@ -9,9 +9,9 @@ export interface ExpertLayer {
   readonly down: LinearLayer;
 }
 
-/** Layers of the expert that all tokens share, and the layer that computes its share of a token. */
+/** Layers of the expert that all tokens share, and the layer that computes its share of a token, if one does. */
 export interface SharedExpertLayer extends ExpertLayer {
-  readonly share: LinearLayer;
+  readonly share: LinearLayer | null;
 }
 
 /** The linear layers that a layer of a decoder has in place of an MLP. */
@@ -34,35 +34,36 @@ export function expertLayers(
     parts: [{ tensor: names.router, outFeatures: count }],
     bias,
   };
-  const layersOf = (name: string, [gate, up, down]: readonly string[], size: number) => ({
+  const layersOf = (name: string, gateUp: readonly string[], down: string, size: number) => ({
     gateUp: {
       name: `${name}.gate_up`,
       inFeatures: hiddenSize,
-      parts: fusedParts([gate ?? '', up ?? ''], [size, size]),
+      parts: fusedParts(gateUp, [size, size]),
       bias,
     },
     down: {
       name: `${name}.down`,
       inFeatures: size,
-      parts: [{ tensor: down ?? '', outFeatures: hiddenSize }],
+      parts: [{ tensor: down, outFeatures: hiddenSize }],
       bias,
     },
   });
   const each = Array.from({ length: count }, (_, expert) => {
-    const own = [names.gate, names.up, names.down].map((of) => ofExpert(of, expert));
-    return layersOf(`layers.${layer}.experts.${expert}`, own, intermediateSize);
+    const gateUp = [names.gate, names.up].map((of) => ofExpert(of, expert));
+    const own = `layers.${layer}.experts.${expert}`;
+    return layersOf(own, gateUp, ofExpert(names.down, expert), intermediateSize);
   });
   if (names.shared === null || sharedSize === null) return { router, each, shared: null };
-  const { gate, up, down, share: tensor } = names.shared;
+  const { gateUp, down, share: tensor } = names.shared;
   const name = `layers.${layer}.shared_expert`;
-  const share = {
+  const share = tensor !== null && {
     name: `${name}.share`,
     inFeatures: hiddenSize,
     parts: [{ tensor, outFeatures: 1 }],
     bias: false,
   };
-  const shared = { ...layersOf(name, [gate, up, down], sharedSize), share };
-  return { router, each, shared };
+  const layers = layersOf(name, gateUp, down, sharedSize);
+  return { router, each, shared: { ...layers, share: share || null } };
 }
 
 /** A layer's experts; null where it has an MLP. */

@@ -1,7 +1,14 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import { layerTensorNames } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { ClampedGates, ExpertConfig } from '../huggingface/expert-config.ts';
-import { cast, floatData } from '../quantize/float-matrix.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
+import {
+  cast,
+  floatData,
+  floatInitializer,
+  scalar as addScalar,
+} from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitGated, splitGates } from './activation.ts';
 import { type ExpertLayer, expertLayers, type SharedExpertLayer } from './expert-layers.ts';
@@ -14,6 +21,7 @@ export type EmitLinear = (input: LinearInput, layer: LinearLayer) => string;
 export interface ExpertEmitters {
   /** Type of the activations. */
   readonly type: FloatType;
+  readonly weights: WeightSource;
   /** Also of shares. In floats: a rounded score can pick another expert. */
   readonly router: EmitLinear;
   readonly expert: EmitLinear;
@@ -36,7 +44,8 @@ export function emitExperts(
   const prefix = `layers.${layer}.mlp`;
   const { router, each, shared } = expertLayers(config, experts, layer);
   const scores = emit.router(input, router);
-  const { shares, ids } = pickExperts(graph, prefix, scores, experts, emit.type);
+  const correction = addCorrection(graph, config, layer, emit.weights);
+  const { shares, ids } = pickExperts(graph, prefix, scores, experts, emit.type, correction);
   const grouped = groupByExpert(graph, prefix, ids, experts);
   const rows = graph.node(`${prefix}/Rows`, 'Gather', [input.value, grouped.tokens]);
 
@@ -82,8 +91,23 @@ function emitShared(
 ): string {
   const gated = emitGated(graph, prefix, emit.expert(input, gateUp), activation);
   const output = emit.expert({ value: gated, rowsLike: input.rowsLike }, down);
+  if (share === null) return output;
   const score = graph.node(`${prefix}/Score`, 'Sigmoid', [emit.router(input, share)]);
   return graph.node(`${prefix}/Weighted`, 'Mul', [output, score]);
+}
+
+/** Adds what corrects a router's scores; null if nothing does. */
+function addCorrection(
+  graph: GraphBuilder,
+  { family, experts }: DecoderConfig,
+  layer: number,
+  weights: WeightSource,
+): string | null {
+  const name = layerTensorNames(family, layer).experts?.correction ?? null;
+  if (name === null || experts === null) return null;
+  const { count } = experts;
+  const shape = family.experts?.correctionIsRow === true ? [1, count] : [count];
+  return floatInitializer(graph, name, [count], 'float', () => weights.get(name, shape));
 }
 
 /** The experts of every token, int64 [tokens, perToken], and their shares, of the same shape. */
@@ -91,24 +115,52 @@ function pickExperts(
   graph: GraphBuilder,
   prefix: string,
   given: string,
-  { perToken, normalizesShares }: ExpertConfig,
+  { perToken, normalizesShares, scoring, shareFactor }: ExpertConfig,
   type: FloatType,
+  correction: string | null,
 ): { shares: string; ids: string } {
   const scores = type === 'float' ? given : cast(graph, `${prefix}/Scores`, given, 'float');
+  const softmax = (value: string) =>
+    graph.node(`${value}/Softmax`, 'Softmax', [value], { attributes: { axis: -1n } });
+  // A softmax leaves the order as it is, and of those that are picked it is in proportion to all.
+  const isPlain = scoring === 'softmax' && correction === null;
+  const probabilities =
+    scoring === 'sigmoid'
+      ? graph.node(`${prefix}/Sigmoid`, 'Sigmoid', [scores])
+      : isPlain
+        ? scores
+        : softmax(scores);
+  const ranked =
+    correction === null
+      ? probabilities
+      : graph.node(`${prefix}/Corrected`, 'Add', [probabilities, correction]);
   const ids = `${prefix}/PickedIds`;
   const picked = graph.node(
     `${prefix}/Picked`,
     'TopK',
-    [scores, int64s(graph, `${prefix}/per_token`, perToken)],
+    [ranked, int64s(graph, `${prefix}/per_token`, perToken)],
     { outputs: [`${prefix}/Picked`, ids], attributes: { axis: -1n } },
   );
-  const softmax = (value: string) =>
-    graph.node(`${value}/Softmax`, 'Softmax', [value], { attributes: { axis: -1n } });
-  const shares = normalizesShares
-    ? softmax(picked)
-    : graph.node(`${prefix}/Shares`, 'GatherElements', [softmax(scores), ids], {
-        attributes: { axis: 1n },
-      });
+  const ofPicked = (values: string) =>
+    graph.node(`${prefix}/Shares`, 'GatherElements', [values, ids], { attributes: { axis: 1n } });
+  const plain = () => (normalizesShares ? softmax(picked) : ofPicked(softmax(scores)));
+  const others = () => {
+    const own = ofPicked(probabilities);
+    if (!normalizesShares) return own;
+    const sum = graph.node(`${prefix}/SharesSum`, 'ReduceSum', [
+      own,
+      int64s(graph, `${prefix}/shares_axis`, 1),
+    ]);
+    return graph.node(`${prefix}/ShareOfSum`, 'Div', [own, sum]);
+  };
+  const unscaled = isPlain ? plain() : others();
+  const shares =
+    shareFactor === 1
+      ? unscaled
+      : graph.node(`${prefix}/ScaledShares`, 'Mul', [
+          unscaled,
+          addScalar(graph, `${prefix}/share_factor`, 'float', shareFactor),
+        ]);
   return { ids, shares: type === 'float' ? shares : cast(graph, `${prefix}/Cast`, shares, type) };
 }
 

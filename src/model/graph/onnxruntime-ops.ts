@@ -51,7 +51,7 @@ export class OnnxRuntimeOps extends DecoderOps {
       const value = tensor === null ? sum : this.norms.plain(tensor, sum, scale);
       return { value, sum: { sum } };
     }
-    if (tensor === null || family.norms === 'layer') {
+    if (tensor === null || family.norms !== 'rms') {
       const all = graph.node(`${tensor ?? added}/Sum`, 'Add', [sum, added]);
       return this.norm(tensor, { sum: all }, scale);
     }

@@ -1,5 +1,5 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../families/family.ts';
+import { type Family, layerTensorNames } from '../families/family.ts';
 import { inOnePiece, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
 
@@ -9,8 +9,9 @@ type RowOrder = (place: number) => number;
 /**
  * Weights with the rows of queries, keys and values where attention reads them: all queries, then all
  * keys, then all values, head by head. Attention rotates dimension i of a head with dimension
- * i + headDim / 2. If only the first `rotaryDim` are rotated, checkpoints pair them among themselves:
- * the dimensions of query and key heads are reordered, which does not change their dot products.
+ * i + headDim / 2. If only the first `rotaryDim` are rotated, checkpoints pair them among themselves, and
+ * some families pair neighbours: the dimensions of query and key heads are reordered, which does not change
+ * their dot products.
  */
 export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): WeightSource {
   const orders = rowOrders(config);
@@ -41,14 +42,23 @@ export function inRotaryOrder(config: DecoderConfig, weights: WeightSource): Wei
 }
 
 /** By new place in a head, the dimension that comes there. */
-function headOrder(headDim: number, rotaryDim: number): readonly number[] {
+function headOrder(
+  headDim: number,
+  rotaryDim: number,
+  pairs: Family['rotaryPairs'],
+): readonly number[] {
   const range = (start: number, end: number): number[] =>
     Array.from({ length: end - start }, (_, index) => start + index);
   const middle = (rotaryDim + headDim) / 2;
+  const half = rotaryDim / 2;
+  const [firsts, seconds] =
+    pairs === 'halves'
+      ? [range(0, half), range(half, rotaryDim)]
+      : [0, 1].map((of) => range(0, half).map((pair) => 2 * pair + of));
   return [
-    ...range(0, rotaryDim / 2),
+    ...(firsts ?? []),
     ...range(rotaryDim, middle),
-    ...range(rotaryDim / 2, rotaryDim),
+    ...(seconds ?? []),
     ...range(middle, headDim),
   ];
 }
@@ -63,27 +73,35 @@ function rowOrders({
   rotaryDim,
 }: DecoderConfig): Map<string, RowOrder> {
   const orders = new Map<string, RowOrder>();
-  const isByHead = family.fusedOrder === 'by head';
-  if (rotaryDim === headDim && !isByHead) return orders;
-  const dimensions = headOrder(headDim, rotaryDim);
+  const isByGroup = family.fusedOrder === 'by group';
+  const { rotaryPairs } = family;
+  if (rotaryDim === headDim && rotaryPairs === 'halves' && !isByGroup) return orders;
+  const dimensions = headOrder(headDim, rotaryDim, rotaryPairs);
   const inHeads =
     (count: number): RowOrder =>
     (place) => {
       const within = place % headDim;
       return place < count * headDim ? place - within + (dimensions[within] ?? 0) : place;
     };
-  /** From a head's query, key and value, then the next head's. */
+  const perKey = numHeads / numKvHeads;
+  /** From a key's queries, the key and its value, then the next key's. */
   const byKind: RowOrder = (place) => {
     const within = place % headDim;
-    const head = Math.floor(place / headDim) % numHeads;
-    const kind = Math.floor(place / (numHeads * headDim));
-    return (head * 3 + kind) * headDim + (kind < 2 ? (dimensions[within] ?? 0) : within);
+    const head = Math.floor(place / headDim);
+    if (head < numHeads) {
+      const before = Math.floor(head / perKey) * 2;
+      return (before + head) * headDim + (dimensions[within] ?? 0);
+    }
+    const key = (head - numHeads) % numKvHeads;
+    const isKey = head < numHeads + numKvHeads;
+    const start = (key * (perKey + 2) + perKey + (isKey ? 0 : 1)) * headDim;
+    return start + (isKey ? (dimensions[within] ?? 0) : within);
   };
   for (let layer = 0; layer < numLayers; layer++) {
     const { queryKeyValue, headNorms } = layerTensorNames(family, layer);
     const [query = '', key] = queryKeyValue;
     if (key === undefined) {
-      orders.set(query, isByHead ? byKind : inHeads(numHeads + numKvHeads));
+      orders.set(query, isByGroup ? byKind : inHeads(numHeads + numKvHeads));
     } else {
       orders.set(query, inHeads(numHeads));
       orders.set(key, inHeads(numKvHeads));

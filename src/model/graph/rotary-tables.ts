@@ -6,9 +6,13 @@ import type { FloatType } from '../quantize/weight-format.ts';
 
 /**
  * The prefix of the tables' names: none for the model's own frequencies, `local_` for layers with a
- * sliding window that have others, `still_` for layers without rotary embedding.
+ * sliding window that have others, `still_` for layers without rotary embedding in attention, `turning_`
+ * for what is rotated before it, without the scale.
  */
-type TableKind = '' | 'local_' | 'still_';
+type TableKind = '' | 'local_' | 'still_' | 'turning_';
+
+/** Names of the tables that `rotateHeads` takes. */
+export const TURNING_TABLES = ['turning_cos_cache', 'turning_sin_cache'] as const;
 
 /** Adds the tables that `rotaryTableNames` names, [max_position_embeddings, head_dim / 2] each. */
 export function declareRotaryTables(
@@ -17,8 +21,9 @@ export function declareRotaryTables(
   type: FloatType,
 ): void {
   const { maxPositionEmbeddings, headDim, numLayers } = config;
-  const kinds = Array.from({ length: numLayers }, (_, layer) => tableKind(config, layer));
-  for (const kind of new Set(kinds)) {
+  const kinds = new Set(Array.from({ length: numLayers }, (_, layer) => tableKind(config, layer)));
+  if (isRotatedBefore(config)) kinds.add('turning_');
+  for (const kind of kinds) {
     const { cos, sin } = rotaryTables(shapeOf(kind, config), maxPositionEmbeddings);
     const dims = [maxPositionEmbeddings, headDim / 2];
     graph.initializer(`${kind}cos_cache`, type, dims, floatData(type, cos));
@@ -35,16 +40,19 @@ export function rotaryTableNames(
   return [`${kind}cos_cache`, `${kind}sin_cache`];
 }
 
-function tableKind(
-  { rotatedLayers, localRopeTheta, slidingWindows }: DecoderConfig,
-  layer: number,
-): TableKind {
-  if (rotatedLayers[layer] === false) return 'still_';
+function isRotatedBefore({ family }: DecoderConfig): boolean {
+  return family.tensors.layer.headNorms?.isAfterRope === true;
+}
+
+function tableKind(config: DecoderConfig, layer: number): TableKind {
+  const { rotatedLayers, localRopeTheta, slidingWindows } = config;
+  if (rotatedLayers[layer] === false || isRotatedBefore(config)) return 'still_';
   return localRopeTheta !== null && slidingWindows[layer] !== null ? 'local_' : '';
 }
 
 function shapeOf(kind: TableKind, config: DecoderConfig): RopeShape {
   if (kind === '') return config;
+  if (kind === 'turning_') return { ...config, attentionScale: 1 };
   const unscaled: RopeShape = { ...config, ropeScaling: { type: 'default' } };
   if (kind === 'still_') return { ...unscaled, rotaryDim: 0 };
   return { ...unscaled, ropeTheta: config.localRopeTheta ?? config.ropeTheta };

@@ -18,6 +18,8 @@ const ropeSchema = z.object({
   rope_theta: positive.optional(),
   partial_rotary_factor: fraction.nullish(),
   factor: positive.nullish(),
+  // Hunyuan's, with the type `dynamic`.
+  alpha: positive.nullish(),
   low_freq_factor: positive.optional(),
   high_freq_factor: positive.optional(),
   original_max_position_embeddings: count.nullish(),
@@ -68,6 +70,7 @@ export const configSchema = z.looseObject({
   // Granite 4: `rope`, or none in any layer.
   position_embedding_type: z.string().nullish(),
   attention_bias: z.boolean().default(false),
+  attention_out_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
   tie_word_embeddings: z.boolean().default(false),
   architectures: z.array(z.string()).nullish(),
@@ -75,7 +78,8 @@ export const configSchema = z.looseObject({
   sliding_window: z.union([count, z.literal(0).transform(() => null)]).nullish(),
   use_sliding_window: z.boolean().default(false),
   max_window_layers: z.int().nonnegative().nullish(),
-  sliding_window_pattern: count.nullish(),
+  // EXAONE 4 has a text, or 0, beside `layer_types`.
+  sliding_window_pattern: z.union([count, z.literal(0), z.string()]).nullish(),
   // Transformers' name of it since layer_types.
   _sliding_window_pattern: count.nullish(),
   layer_types: z.array(z.string()).nullish(),
@@ -87,6 +91,8 @@ export const configSchema = z.looseObject({
   attention_multiplier: positive.nullish(),
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
+  // Cohere's, by which they are multiplied.
+  logit_scale: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
   shared_intermediate_size: widths.nullish(),
   // Mixtures of experts.
@@ -96,6 +102,13 @@ export const configSchema = z.looseObject({
   moe_intermediate_size: width.nullish(),
   // 0 where tokens share no expert.
   shared_expert_intermediate_size: z.union([width, z.literal(0)]).nullish(),
+  n_shared_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
+  n_group: count.nullish(),
+  routed_scaling_factor: positive.nullish(),
+  // Layers before have an MLP.
+  first_k_dense_replace: z.int().nonnegative().nullish(),
+  // ERNIE's last one with experts, or -1.
+  moe_layer_end_index: z.int().nullish(),
   norm_topk_prob: z.boolean().default(false),
   decoder_sparse_step: count.nullish(),
   mlp_only_layers: z.array(z.int()).nullish(),
@@ -103,7 +116,16 @@ export const configSchema = z.looseObject({
   swiglu_alpha: positive.nullish(),
   // Limit that OLMo clips queries, keys and values to.
   clip_qkv: z.number().nullish(),
+  // Norms of queries and keys, in families that can have none.
+  use_qk_norm: z.boolean().nullish(),
   use_parallel_residual: z.boolean().default(false),
+  // Falcon's and OPT's variants.
+  alibi: z.boolean().nullish(),
+  new_decoder_architecture: z.boolean().nullish(),
+  multi_query: z.boolean().default(true),
+  parallel_attn: z.boolean().default(true),
+  do_layer_norm_before: z.boolean().default(true),
+  word_embed_proj_dim: width.nullish(),
   // GPT-2's variants.
   scale_attn_weights: z.boolean().default(true),
   scale_attn_by_inverse_layer_idx: z.boolean().default(false),

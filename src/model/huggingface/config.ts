@@ -13,6 +13,7 @@ import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
 import { MULTIMODAL_TYPES, textModelConfig } from './text-config.ts';
+import { rejectUnsupported } from './unsupported.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
 export interface DecoderConfig {
@@ -55,6 +56,7 @@ export interface DecoderConfig {
   readonly queryKeyValueBias: boolean;
   readonly attentionOutputBias: boolean;
   readonly mlpBias: boolean;
+  readonly lmHeadBias: boolean;
   /** Null where all layers have an MLP. */
   readonly experts: ExpertConfig | null;
   /** How the checkpoint's matrices are quantized; null if they are not. */
@@ -64,8 +66,8 @@ export interface DecoderConfig {
   readonly eosTokenIds: readonly number[];
 }
 
-/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh. */
-export type Activation = 'silu' | 'gelu' | 'gelu_tanh';
+/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh, `relu2` the square of ReLU. */
+export type Activation = 'silu' | 'gelu' | 'gelu_tanh' | 'relu' | 'relu2' | 'xielu';
 
 /** By their names in config.json. */
 const ACTIVATIONS: Readonly<Record<string, Activation>> = {
@@ -74,14 +76,14 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   gelu_new: 'gelu_tanh',
   gelu_fast: 'gelu_tanh',
   gelu_pytorch_tanh: 'gelu_tanh',
+  relu: 'relu',
+  relu2: 'relu2',
+  xielu: 'xielu',
 };
-
-/** In config.json; `attention` is Granite 4's name of `full_attention`. */
-const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
 
 /** Values that `model_type` can have in config.json. */
 const SUPPORTED_MODEL_TYPES = [
-  ...FAMILIES.map(({ modelType }) => modelType),
+  ...new Set(FAMILIES.map(({ modelType }) => modelType)),
   ...MULTIMODAL_TYPES,
 ].join(', ');
 
@@ -102,18 +104,22 @@ export function parseDecoderConfig(
 ): DecoderConfig {
   const text = textModelConfig(json);
   const family = parseFamily(text, origin);
-  const parsed = configSchema.safeParse({ ...family.defaults, ...withCommonNames(text, family) });
+  const parsed = configSchema.safeParse({
+    ...family.defaults,
+    ...withCommonNames(text, family),
+    ...family.fixed,
+  });
   if (!parsed.success) {
     throw new ModelError(
       `${origin} is not a valid model configuration: ${explainZod(parsed.error)}`,
     );
   }
   const hf = parsed.data;
-  rejectUnsupported(hf, origin);
+  rejectUnsupported(hf, family, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
   const rope = parseRope(hf, {
     headDim,
-    localInWindows: family.localRopeInWindows,
+    windowRope: family.windowRope,
     maxModelLen,
     origin,
   });
@@ -136,13 +142,13 @@ export function parseDecoderConfig(
     headDim,
     maxPositionEmbeddings: rope.maxPositionEmbeddings,
     rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
-    activation: parseActivation(hf, origin),
+    activation: parseActivation(hf, family, origin),
     embeddingScale: embeddingScale / residualScale,
-    logitScale: 1 / (hf.logits_scaling ?? 1),
+    logitScale: hf.logit_scale ?? 1 / (hf.logits_scaling ?? 1),
     logitSoftcap: hf.final_logit_softcapping ?? null,
     attentionSoftcap: hf.attn_logit_softcapping ?? null,
     rotaryDim: rope.rotaryDim,
-    rotatedLayers: rotatedLayers(hf),
+    rotatedLayers: rotatedLayers(hf, family),
     ropeTheta: rope.theta,
     ropeScaling: rope.scaling,
     localRopeTheta: rope.localTheta,
@@ -154,6 +160,7 @@ export function parseDecoderConfig(
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),
+    lmHeadBias: hasBias(family.bias.lmHead, hf),
     experts: parseExperts(hf, family, widths, origin),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
@@ -171,34 +178,26 @@ function parseFamily(json: unknown, origin: string): Family {
   if (!parsed.success) {
     throw new ModelError(`${origin} has no "model_type" (${supported})`);
   }
-  const { model_type: modelType } = parsed.data;
-  const family = FAMILIES.find((candidate) => candidate.modelType === modelType);
+  const fields = parsed.data;
+  const { model_type: modelType } = fields;
+  const family = FAMILIES.find(
+    (candidate) =>
+      candidate.modelType === modelType &&
+      Object.entries(candidate.variant).every(([key, value]) => fields[key] === value),
+  );
   if (family === undefined) {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }
   return family;
 }
 
-function rejectUnsupported(hf: HuggingFaceConfig, origin: string): void {
-  const reject = (what: string, supported: string): never => {
-    throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
-  };
-  if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
-  const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
-  if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
-  if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
-    reject('another scale of attention', 'one over the root of head_dim');
-  }
-  if (hf.use_bidirectional_attention === true) {
-    reject('use_bidirectional_attention', 'causal attention');
-  }
-}
-
-function parseActivation(hf: HuggingFaceConfig, origin: string): Activation {
+function parseActivation(hf: HuggingFaceConfig, { tensors }: Family, origin: string): Activation {
   const name = hf.hidden_activation ?? hf.hidden_act ?? 'silu';
   const activation = ACTIVATIONS[name];
-  if (activation === undefined) {
-    const supported = Object.keys(ACTIVATIONS).join(', ');
+  const hasWeights = tensors.layer.activation !== null;
+  if (activation === undefined || (activation === 'xielu') !== hasWeights) {
+    const others = Object.keys(ACTIVATIONS).filter((each) => each !== 'xielu');
+    const supported = hasWeights ? 'xielu' : others.join(', ');
     throw new ModelError(
       `${origin}: hidden_act "${name}" is not supported (supported: ${supported})`,
     );

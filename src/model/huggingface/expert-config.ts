@@ -1,6 +1,6 @@
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
-import type { Family } from '../families/family.ts';
+import type { ExpertRules, Family } from '../families/family.ts';
 
 /** Gates x and ups y of an expert: clamped to a limit, x * sigmoid(alpha * x) * (y + 1). */
 export interface ClampedGates {
@@ -19,6 +19,9 @@ export interface ExpertConfig {
   readonly sharedSize: number | null;
   /** Whether the shares of a token's experts are made to add up to 1. */
   readonly normalizesShares: boolean;
+  readonly scoring: ExpertRules['scoring'];
+  /** Factor of all shares. */
+  readonly shareFactor: number;
   /** Whether router and experts have biases. */
   readonly bias: boolean;
   /** Null where gates are those of an MLP. */
@@ -53,7 +56,14 @@ export function parseExperts(
   if (widths.some((each) => each !== width)) {
     throw new ModelError(`${origin}: experts of other widths in each layer are not supported`);
   }
-  const sharedSize = hf.shared_expert_intermediate_size || null;
+  if (hf.mlp_bias && !rules.bias) {
+    throw new ModelError(`${origin}: experts with mlp_bias are not supported in ${modelType}`);
+  }
+  if ((hf.n_group ?? 1) > 1) {
+    throw new ModelError(`${origin}: n_group ${hf.n_group} is not supported (supported: 1)`);
+  }
+  const own = hf.moe_intermediate_size ?? width;
+  const sharedSize = hf.shared_expert_intermediate_size || (hf.n_shared_experts ?? 0) * own || null;
   if ((sharedSize === null) !== (tensors.layer.experts?.shared === null)) {
     throw new ModelError(
       sharedSize === null
@@ -65,13 +75,16 @@ export function parseExperts(
   return {
     count,
     perToken,
-    intermediateSize: hf.moe_intermediate_size ?? width,
+    intermediateSize: own,
     sharedSize,
     normalizesShares: rules.normalizesShares === 'always' || hf[rules.normalizesShares],
+    scoring: rules.scoring,
+    shareFactor: hf.routed_scaling_factor ?? 1,
     bias: rules.bias,
     clampedGates: limit && alpha ? { limit, alpha } : null,
     layers: Array.from({ length: hf.num_hidden_layers }, (_, layer) => {
-      const isDense = hf.mlp_only_layers?.includes(layer) ?? false;
+      const isFirst = layer < (hf.first_k_dense_replace ?? 0);
+      const isDense = isFirst || (hf.mlp_only_layers?.includes(layer) ?? false);
       return !isDense && (layer + 1) % (step ?? 1) === 0;
     }),
   };

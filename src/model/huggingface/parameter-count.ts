@@ -1,3 +1,4 @@
+import type { Family } from '../families/family.ts';
 import type { DecoderConfig } from './config.ts';
 import type { ExpertConfig } from './expert-config.ts';
 
@@ -11,21 +12,24 @@ export function countParameters(config: DecoderConfig): number {
     (queries + Number(config.attentionOutputBias)) * hiddenSize;
   const mlps = intermediateSizes.map((width, layer) =>
     config.experts?.layers[layer] === true
-      ? countExperts(config.experts, hiddenSize)
+      ? countExperts(config.experts, hiddenSize, config.family)
       : mlp(hiddenSize, width, config.mlpBias, config.family.gatesMlp),
   );
   const sinks = config.family.tensors.layer.sinks === null ? 0 : config.numHeads;
-  const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm } =
+  const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm, activation } =
     config.family.tensors.layer;
+  const ofActivation = activation === null ? 0 : 2;
   const layerNorms = [attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm];
   const numNorms = layerNorms.filter((name) => name !== null).length;
   const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
   const normSize = hiddenSize * (config.family.norms === 'layer' ? 2 : 1);
   const norms = numNorms * normSize + (headNorms === null ? 0 : numNormedHeads * headDim);
-  const { positions } = config.family.tensors;
-  const numPositions = positions === null ? 0 : config.maxPositionEmbeddings;
-  const embeddings = ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize;
-  const layers = config.numLayers * (attention + sinks + norms);
+  const { positions, firstPosition } = config.family.tensors;
+  const numPositions = positions === null ? 0 : firstPosition + config.maxPositionEmbeddings;
+  const embeddings =
+    ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
+    Number(config.lmHeadBias) * vocabSize;
+  const layers = config.numLayers * (attention + sinks + norms + ofActivation);
   return embeddings + layers + mlps.reduce((sum, each) => sum + each, 0) + normSize;
 }
 
@@ -34,8 +38,10 @@ function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true
   return (hidden + added) * (isGated ? 2 : 1) * intermediate + (intermediate + added) * hidden;
 }
 
-function countExperts(experts: ExpertConfig, hiddenSize: number): number {
+function countExperts(experts: ExpertConfig, hiddenSize: number, { tensors }: Family): number {
+  const hasShare = (tensors.layer.experts?.shared?.share ?? null) !== null;
   const { count, intermediateSize, sharedSize, bias } = experts;
-  const shared = sharedSize === null ? 0 : hiddenSize + mlp(hiddenSize, sharedSize, bias);
+  const shared =
+    sharedSize === null ? 0 : Number(hasShare) * hiddenSize + mlp(hiddenSize, sharedSize, bias);
   return count * (hiddenSize + Number(bias) + mlp(hiddenSize, intermediateSize, bias)) + shared;
 }

@@ -1,4 +1,5 @@
 import type { HuggingFaceConfig } from './config-schema.ts';
+import type { WindowRope } from '../families/family.ts';
 import { ModelError } from '../model-error.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 
@@ -21,8 +22,7 @@ export interface Rope {
 /** Context that a config.json's rotary embedding also depends on. */
 export interface RopeContext {
   readonly headDim: number;
-  /** Layers with a sliding window have frequencies of their own, which are not scaled. */
-  readonly localInWindows: boolean;
+  readonly windowRope: WindowRope;
   /** Longest sequence that will be computed, in tokens; the longest possible if left out. */
   readonly maxModelLen: number | undefined;
   /** Name of the configuration in errors. */
@@ -34,7 +34,6 @@ const DEFAULT_THETA = 10_000;
 /** @throws {ModelError} if frequencies are scaled in a way that is not supported */
 export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
   const { full, sliding } = ropeByLayerType(hf);
-  const theta = full.rope_theta ?? hf.rope_theta ?? DEFAULT_THETA;
   const partial = full.partial_rotary_factor ?? hf.partial_rotary_factor ?? 1;
   const rotaryDim = Math.trunc(context.headDim * partial);
   if (rotaryDim % 2 !== 0) {
@@ -43,6 +42,8 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
         `${context.headDim} dimensions (supported: even numbers of them)`,
     );
   }
+  const base = full.rope_theta ?? hf.rope_theta ?? DEFAULT_THETA;
+  const theta = stretchedTheta(base, full, rotaryDim);
   const slidingType = typeOf(sliding);
   if (slidingType !== 'default') {
     throw new ModelError(
@@ -57,7 +58,7 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
     theta,
     scaling,
     rotaryDim,
-    localTheta: context.localInWindows ? localTheta : null,
+    localTheta: context.windowRope === 'unscaled' ? localTheta : null,
     maxPositionEmbeddings: reach(scaling, full, hf),
   };
 }
@@ -98,7 +99,7 @@ function parseScaling(
   rotaryDim: number,
   { origin, maxModelLen = hf.max_position_embeddings }: RopeContext,
 ): RopeScaling {
-  const type = typeOf(rope);
+  const type = hasAlpha(rope) ? 'default' : typeOf(rope);
   const need = <T>(key: keyof RopeParameters, value: T | null | undefined): T => {
     if (value === null || value === undefined) {
       throw new ModelError(`${origin}: rope scaling "${type}" needs "${key}"`);
@@ -160,6 +161,15 @@ function parseScaling(
           '(supported: default, linear, llama3, yarn, longrope)',
       );
   }
+}
+
+/** Hunyuan's scaling is called dynamic, and is the same at any length. */
+function hasAlpha(rope: RopeParameters): boolean {
+  return typeOf(rope) === 'dynamic' && Boolean(rope.alpha);
+}
+
+function stretchedTheta(theta: number, rope: RopeParameters, rotaryDim: number): number {
+  return hasAlpha(rope) ? theta * (rope.alpha ?? 1) ** (rotaryDim / (rotaryDim - 2)) : theta;
 }
 
 /** As Transformers' modeling_rope_utils.py defines it. */

@@ -17,11 +17,12 @@ export function slidingWindows(
   );
 }
 
-function isSliding(hf: HuggingFaceConfig, rule: WindowRule, layer: number): boolean {
+/** Whether a layer has the model's sliding window, if there is one. */
+export function isSliding(hf: HuggingFaceConfig, rule: WindowRule, layer: number): boolean {
   if (rule === 'flag' && !hf.use_sliding_window) return false;
   const type = hf.layer_types?.[layer];
   if (type !== undefined) return type === 'sliding_attention';
   if (rule === 'flag') return layer >= (hf.max_window_layers ?? 0);
-  const pattern = hf._sliding_window_pattern ?? hf.sliding_window_pattern;
-  return rule === 'all' || !pattern || (layer + 1) % pattern !== 0;
+  const pattern = Number(hf._sliding_window_pattern ?? hf.sliding_window_pattern ?? 0);
+  return rule === 'all' || pattern === 0 || (layer + 1) % pattern !== 0;
 }

@@ -1,5 +1,6 @@
 import { emitGated } from '../graph/activation.ts';
 import { DecoderOps } from '../graph/decoder-ops.ts';
+import { areLogitsProduct } from '../graph/decoder-parts.ts';
 import type {
   Addition,
   Normalized,
@@ -51,7 +52,7 @@ export class NativeOps extends DecoderOps {
   override norm(tensor: string | null, { sum }: ResidualSum, scale = 1): NormalizedSum {
     const { family, hiddenSize, rmsNormEps } = this.config;
     if (tensor === null) return { value: sum, sum: { sum } };
-    if (family.norms === 'layer') {
+    if (family.norms !== 'rms') {
       return { value: this.norms.plain(tensor, sum, scale), sum: { sum } };
     }
     const weight = this.norms.weight(tensor, hiddenSize, scale);
@@ -97,15 +98,15 @@ export class NativeOps extends DecoderOps {
   }
 
   override project(output: string, { value, norm }: Normalized): void {
-    // Capped logits can be equal where the product's are not: see declareLogits.
-    const isCapped = this.config.logitSoftcap !== null;
-    const wantsLogits = isCapped ? undefined : this.graph.input(WANTS_LOGITS, 'int32', []);
+    // Others have another best, or several where the product has one: see declareLogits.
+    const areLast = areLogitsProduct(this.config);
+    const wantsLogits = areLast ? this.graph.input(WANTS_LOGITS, 'int32', []) : undefined;
     emitNativeLinear(this.graph, this.#lmHead(), output, value, { norm, wantsLogits });
   }
 
   override declareLogits(declareHidden: () => void): void {
-    const { vocabSize, logitSoftcap } = this.config;
-    if (logitSoftcap !== null) emitBest(this.graph, vocabSize);
+    const { vocabSize } = this.config;
+    if (!areLogitsProduct(this.config)) emitBest(this.graph, vocabSize);
     declareHidden();
     this.graph.output('logits', 'float', ['wanted', vocabSize]);
     declareBest(this.graph);

@@ -21,6 +21,8 @@ export class RowQuantizer {
   /** Names, once they are in the graph: not every graph quantizes activations. */
   #added: { inverse: string; columns: string; flat: string; zeroPoint: string } | undefined;
   #constantZeroPoint: string | undefined;
+  /** Those that are in the graph, by input: several products may read the same. */
+  readonly #quantized = new Map<string, QuantizedRows>();
   /** Zero points [rows], by the value that they have as many of as it has rows. */
   readonly #zeroPoints = new Map<string, string>();
 
@@ -38,6 +40,14 @@ export class RowQuantizer {
    * @param rowsLike a value [rows]
    */
   quantize(input: string, rowsLike: string): QuantizedRows {
+    const known = this.#quantized.get(input);
+    if (known !== undefined) return known;
+    const made = this.#addQuantized(input, rowsLike);
+    this.#quantized.set(input, made);
+    return made;
+  }
+
+  #addQuantized(input: string, rowsLike: string): QuantizedRows {
     const graph = this.#graph;
     const { inverse, columns, flat: shape } = this.#constants();
     const magnitudes = graph.node(`${input}/Abs`, 'Abs', [input]);

@@ -112,7 +112,7 @@ export function requirePlainLayers(
   const isPlain = !parallelResidual && family.gatesMlp && family.norms === 'rms';
   if (!isPlain || family.storesTransposed || family.tensors.positions !== null) {
     throw new ModelError(
-      `${what} takes models with rotary positions whose MLPs have gates and come after the attention: not GPT-2 and GPT-NeoX`,
+      `${what} takes models with rotary positions and norms without a mean, whose MLPs have gates and come after the attention: not ${family.modelType}`,
     );
   }
 }

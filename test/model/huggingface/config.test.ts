@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { FAMILIES } from '../../../src/model/families/known-families.ts';
+import { MULTIMODAL_TYPES } from '../../../src/model/huggingface/text-config.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 
 const LLAMA = {
@@ -328,6 +330,50 @@ describe('how far rotary frequencies reach', () => {
   });
 });
 
+test('the first Gemma approximates GELU, whatever is said', () => {
+  const json = { model_type: 'gemma', hidden_act: 'gelu', hidden_activation: null };
+  expect(parse(json).activation).toBe('gelu_tanh');
+});
+
+test.each([
+  [{}, 1, 'input_layernorm', null],
+  [{ new_decoder_architecture: true, num_ln_in_parallel_attn: 1 }, 2, 'input_layernorm', null],
+  [{ new_decoder_architecture: true }, 2, 'ln_attn', 'ln_mlp'],
+])('Falcon with %o has its keys and norms', (fields, keys, attentionNorm, mlpNorm) => {
+  const { numKvHeads, family } = parse({ model_type: 'falcon', num_kv_heads: 2, ...fields });
+  expect(numKvHeads).toBe(keys);
+  expect(family.tensors.layer).toMatchObject({ attentionNorm, mlpNorm });
+});
+
+test.each([
+  [true, 'self_attn.q_norm'],
+  [false, undefined],
+])(
+  'GLM 4.5 with use_qk_norm %s has norms of heads, and a first layer without experts',
+  (is, name) => {
+    const json = { model_type: 'glm4_moe', use_qk_norm: is, n_routed_experts: 16 };
+    const { family, experts } = parse(json);
+    expect(family.tensors.layer.headNorms?.query).toBe(name);
+    expect(experts).toMatchObject({ count: 16, sharedSize: 1408, layers: [false, true, true] });
+  },
+);
+
+test('Hunyuan stretches its base by alpha, which is called dynamic', () => {
+  const rope_scaling = { type: 'dynamic', alpha: 1000, factor: 1 };
+  const { ropeTheta, ropeScaling } = parse({ model_type: 'hunyuan_v1_dense', rope_scaling });
+  expect(ropeTheta).toBeCloseTo(10_000 * 1000 ** (32 / 30));
+  expect(ropeScaling).toEqual({ type: 'default' });
+});
+
+test.each([
+  ['cohere2', 4096, [true, true, true, false]],
+  ['exaone4', 8, [true, true, true, false]],
+  ['exaone4', null, [true, true, true, true]],
+])('%s with a window of %s has rotary embedding in layers', (type, window, rotated) => {
+  const json = { model_type: type, num_hidden_layers: 4, sliding_window: window };
+  expect(parse(json).rotatedLayers).toEqual(rotated);
+});
+
 describe('Gemma 3', () => {
   test('has defaults of its own', () => {
     expect(parse({ model_type: 'gemma3_text' })).toMatchObject({
@@ -359,17 +405,14 @@ describe('Gemma 3', () => {
 test.each([
   [
     { model_type: 'mamba' },
-    'model type "mamba" is not supported ' +
-      '(supported: llama, mistral, ministral3, mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, phi3, gemma2, ' +
-      'gemma3_text, smollm3, granite, granitemoehybrid, granitemoe, olmo2, olmo3, olmoe, gpt2, gpt_neox, ' +
-      'gpt_oss, gemma3, idefics3, mistral3, qwen2_vl, qwen2_5_vl, qwen3_vl, smolvlm)',
+    `model type "mamba" is not supported (supported: ${[...new Set(FAMILIES.map((family) => family.modelType)), ...MULTIMODAL_TYPES].join(', ')})`,
   ],
   [{ model_type: undefined }, 'config.json has no "model_type"'],
   [{ hidden_size: undefined }, 'not a valid model configuration: hidden_size: '],
   [{ num_hidden_layers: -1 }, 'not a valid model configuration: num_hidden_layers: '],
   [
-    { hidden_act: 'relu' },
-    'hidden_act "relu" is not supported (supported: silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh)',
+    { hidden_act: 'selu' },
+    'hidden_act "selu" is not supported (supported: silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, relu2)',
   ],
   [
     { rope_scaling: { rope_type: 'dynamic', factor: 4 } },
@@ -399,6 +442,31 @@ test.each([
   [{ num_key_value_heads: 3 }, 'num_attention_heads 4 is not a multiple of num_key_value_heads 3'],
   [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
   [{ head_dim: 20 }, 'head_dim 20 is not supported'],
+  [
+    { model_type: 'cohere', use_qk_norm: true },
+    'use_qk_norm, norms of queries and keys is not supported',
+  ],
+  [{ model_type: 'glm4_moe', n_group: 8 }, 'n_group 8 is not supported (supported: 1)'],
+  [
+    { model_type: 'ernie4_5_moe', moe_layer_end_index: 1 },
+    'moe_layer_end_index 1 is not supported (supported: experts up to the last layer)',
+  ],
+  [{ model_type: 'ernie4_5_moe', use_bias: true }, 'experts with mlp_bias are not supported'],
+  [{ hidden_act: 'xielu' }, 'hidden_act "xielu" is not supported (supported: silu, '],
+  [
+    { model_type: 'apertus', hidden_act: 'silu' },
+    'hidden_act "silu" is not supported (supported: xielu)',
+  ],
+  [{ model_type: 'falcon', alibi: true }, 'alibi is not supported'],
+  [{ model_type: 'falcon', multi_query: false }, 'Falcon without multi_query or parallel_attn'],
+  [{ model_type: 'falcon', parallel_attn: false }, 'Falcon without multi_query or parallel_attn'],
+  [{ model_type: 'opt', do_layer_norm_before: false }, 'do_layer_norm_before or word_embed'],
+  [{ model_type: 'opt', word_embed_proj_dim: 64 }, 'do_layer_norm_before or word_embed_proj_dim'],
+  [{ model_type: 'phi', qk_layernorm: true }, 'use_qk_norm, norms of queries'],
+  [
+    { model_type: 'exaone4', sliding_window_pattern: 'LLLG' },
+    'sliding_window_pattern "LLLG" is not supported (supported: numbers, layer_types)',
+  ],
   [{ use_bidirectional_attention: true }, 'use_bidirectional_attention is not supported'],
   [
     { partial_rotary_factor: 0.3 },

@@ -1,0 +1,44 @@
+import type { Family } from '../families/family.ts';
+import { ModelError } from '../model-error.ts';
+import type { HuggingFaceConfig } from './config-schema.ts';
+
+/** In config.json; `attention` is Granite 4's name of `full_attention`. */
+const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', 'attention'];
+
+/** @throws {ModelError} naming a field whose value changes what a model computes, and is not built */
+export function rejectUnsupported(
+  hf: HuggingFaceConfig,
+  { tensors }: Family,
+  origin: string,
+): void {
+  const reject = (what: string, supported: string): never => {
+    throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
+  };
+  if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
+  const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
+  if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
+  if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
+    reject('another scale of attention', 'one over the root of head_dim');
+  }
+  if (hf.use_qk_norm === true && tensors.layer.headNorms === null) {
+    reject('use_qk_norm, norms of queries and keys', 'queries and keys as they are');
+  }
+  if (typeof hf.sliding_window_pattern === 'string' && !hf.layer_types) {
+    reject(`sliding_window_pattern "${hf.sliding_window_pattern}"`, 'numbers, layer_types');
+  }
+  const last = hf.moe_layer_end_index ?? -1;
+  if (last !== -1 && last < hf.num_hidden_layers - 1) {
+    reject(`moe_layer_end_index ${last}`, 'experts up to the last layer');
+  }
+  if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
+  if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {
+    reject('Falcon without multi_query or parallel_attn', 'both, or new_decoder_architecture');
+  }
+  const embedded = hf.word_embed_proj_dim ?? hf.hidden_size;
+  if (!hf.do_layer_norm_before || embedded !== hf.hidden_size) {
+    reject('do_layer_norm_before or word_embed_proj_dim of OPT-350M', 'OPT of other sizes');
+  }
+  if (hf.use_bidirectional_attention === true) {
+    reject('use_bidirectional_attention', 'causal attention');
+  }
+}
