@@ -26,7 +26,7 @@ export async function apiUp(): Promise<Kubectl> {
 export async function clusterUp(archives: () => readonly string[]): Promise<Kubectl> {
   const admin = await apiUp();
   const control = findMachine('control');
-  startControllers(control);
+  await startControllers(control);
   const images = [pauseArchive(), ...archives()];
   await Promise.all(NODES.map((index) => startNode(control, index, images)));
   const names = NODES.map((index) => `node/node${index}`);

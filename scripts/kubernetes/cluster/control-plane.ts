@@ -1,4 +1,5 @@
 /** What a cluster is told and decides with: etcd, Kubernetes' server, controllers, scheduler and names. */
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,8 +66,8 @@ export async function startServer(control: Machine): Promise<void> {
   await until(() => kubectl.succeeds('get', '--raw=/readyz'), "Kubernetes' server", START_MS);
 }
 
-/** What makes objects run, once there are nodes. */
-export function startControllers(control: Machine): void {
+/** What makes objects run, once there are nodes, and finds them by name. */
+export async function startControllers(control: Machine): Promise<void> {
   control.spawn(
     'kube-controller-manager',
     programPath('kube-controller-manager'),
@@ -89,7 +90,6 @@ export function startControllers(control: Machine): void {
   writeFileSync(
     names,
     `.:53 {
-  bind ${CONTROL_ADDRESS}
   errors
   kubernetes ${CLUSTER_DOMAIN} {
     kubeconfig ${KUBECONFIG}
@@ -99,6 +99,15 @@ export function startControllers(control: Machine): void {
 `,
   );
   control.spawn('coredns', programPath('coredns'), '-conf', names);
+  await until(() => hasNames(control), 'names of Services', START_MS);
+}
+
+function hasNames(control: Machine): boolean {
+  const code = `const resolver = new (require('node:dns/promises').Resolver)();
+    resolver.setServers(['${CONTROL_ADDRESS}']);
+    resolver.resolve4('kubernetes.default.svc.${CLUSTER_DOMAIN}')`;
+  const [program, ...args] = control.inNetwork(process.execPath, '-e', code);
+  return spawnSync(program, args).status === 0;
 }
 
 function writeKubeconfig(token: string): void {

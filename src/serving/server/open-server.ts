@@ -246,6 +246,8 @@ async function openParts(
         running: context.running,
         logger,
         async stopTaking() {
+          // Who sends more on them would be refused, and finds another server by a new one.
+          ports.drain();
           // Lines that are not done are taken up by the next server.
           await batches?.close();
           const admissions = models.loaded().map(({ runtime }) => runtime.admission);
