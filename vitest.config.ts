@@ -5,8 +5,8 @@ import { shared } from './test/support/vitest-shared.ts';
 /**
  * Suites of their own: `npm run test:e2e`, `npm run test:gpu`, `npm run test:web`, attacks on real servers,
  * `npm run test:hostile`, models that must be fetched, `npm run test:real-models`, images,
- * `npm run test:container`, another processor, `npm run test:arm64`, and commands of the documentation,
- * `npm run test:docs`.
+ * `npm run test:container`, a cluster, `npm run test:kubernetes`, another processor, `npm run test:arm64`,
+ * and commands of the documentation, `npm run test:docs`.
  */
 const OTHERS = [
   'test/arm64/**',
@@ -15,6 +15,7 @@ const OTHERS = [
   'test/e2e/**',
   'test/gpu/**',
   'test/hostile/**',
+  'test/kubernetes/**',
   'test/real-models/**',
   'test/web/**',
 ];

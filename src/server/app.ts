@@ -76,8 +76,9 @@ export function createApp(
   app.use(refuseOtherOrigins(context));
   if (context.config.corsOrigins.length > 0) app.use(allowOrigins(context.config));
   app.use(async (c, next) => {
-    // Closes the client's connection once it has its answer.
-    if (context.isDraining()) c.header('connection', 'close');
+    // Closes the client's connection once it has its answer: its next request goes to another replica, before
+    // this one refuses it.
+    if (context.isLeaving()) c.header('connection', 'close');
     await next();
   });
   app.use(auth(context));

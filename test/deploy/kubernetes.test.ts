@@ -20,6 +20,7 @@ import {
   RENDERER,
   renderSite,
   schemas,
+  SITES,
   texts,
 } from './manifests.ts';
 
@@ -35,21 +36,6 @@ function imagesOf(manifests: readonly Manifest[]): string[] {
   const json = JSON.stringify(manifests);
   return Array.from(json.matchAll(/"image":"([^"]*)"/g), ([, image = '']) => image);
 }
-
-/** All that go together, in as few sites as that takes. */
-const SITES = [
-  [],
-  [
-    'model-from-hub',
-    'cache-volume',
-    'queue-depth',
-    'moving-streams',
-    'monitoring',
-    'inference-gateway',
-  ],
-  ['model-from-volume', 'keda', 'monitoring'],
-  ['single-replica', 'model-from-hub'],
-];
 
 test('every component is in a site that is tested', () => {
   expect([...new Set(SITES.flat())].toSorted()).toEqual(COMPONENTS.toSorted());
@@ -192,9 +178,7 @@ const Deployment = z.object({
             readinessProbe: probe,
             livenessProbe: probe,
             lifecycle: z.object({
-              preStop: z.object({
-                exec: z.object({ command: z.tuple([z.literal('sleep'), z.coerce.number()]) }),
-              }),
+              preStop: z.object({ sleep: z.object({ seconds: z.number() }) }),
             }),
           }),
         ]),
@@ -211,7 +195,7 @@ describe('the deployment', () => {
     const flags = z
       .object({ 'drain-delay': z.number(), 'shutdown-timeout': z.number() })
       .parse(parse(text('base/chairlift.yaml')));
-    const [, preStop] = container.lifecycle.preStop.exec.command;
+    const preStop = container.lifecycle.preStop.sleep.seconds;
     const drain = flags['drain-delay'] + flags['shutdown-timeout'];
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(preStop + drain + 5);
   });

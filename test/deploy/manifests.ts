@@ -53,17 +53,26 @@ export interface Manifest {
   readonly metadata: { readonly name: string };
 }
 
+/** What an operator does to a kustomization's text. */
+export type Edit = (text: string) => string;
+
 /**
- * Renders the manifests that kubectl would send to a cluster.
- * @param edit is what an operator does to the kustomization's text
+ * A copy of the manifests, one of whose kustomizations is changed.
+ * @returns its folder, which is the caller's to remove
  */
-export function render(overlay: string, edit = (text: string): string => text): Manifest[] {
-  const [program, command] = RENDER_COMMAND;
+export function editedCopy(overlay: string, edit: Edit): string {
   const folder = mkdtempSync(join(tmpdir(), 'chairlift-manifests-'));
+  cpSync(FOLDER, folder, { recursive: true });
+  const path = join(folder, overlay, 'kustomization.yaml');
+  writeFileSync(path, edit(readFileSync(path, 'utf8')));
+  return folder;
+}
+
+/** Renders the manifests that kubectl would send to a cluster. */
+export function render(overlay: string, edit: Edit = (text) => text): Manifest[] {
+  const [program, command] = RENDER_COMMAND;
+  const folder = editedCopy(overlay, edit);
   try {
-    cpSync(FOLDER, folder, { recursive: true });
-    const path = join(folder, overlay, 'kustomization.yaml');
-    writeFileSync(path, edit(readFileSync(path, 'utf8')));
     const { status, stdout, stderr } = spawnSync(program, [command, join(folder, overlay)]);
     if (status !== 0) throw new Error(stderr.toString());
     return documents(stdout.toString());
@@ -72,16 +81,35 @@ export function render(overlay: string, edit = (text: string): string => text): 
   }
 }
 
-/** The site with these components: their # is taken away. */
-export function renderSite(...components: readonly string[]): Manifest[] {
-  return render('site', (text) =>
+/** Takes away the # of these components in the site. */
+export function withComponents(components: readonly string[]): Edit {
+  return (text) =>
     components.reduce((before, name) => {
       const line = `#  - ../${name}\n`;
       if (!before.includes(line)) throw new Error(`the site does not name ${name}`);
       return before.replace(line, `  - ../${name}\n`);
-    }, text),
-  );
+    }, text);
 }
+
+/** The site with these components. */
+export function renderSite(...components: readonly string[]): Manifest[] {
+  return render('site', withComponents(components));
+}
+
+/** All components that go together, in as few sites as that takes. */
+export const SITES: readonly (readonly string[])[] = [
+  [],
+  [
+    'model-from-hub',
+    'cache-volume',
+    'queue-depth',
+    'moving-streams',
+    'monitoring',
+    'inference-gateway',
+  ],
+  ['model-from-volume', 'keda', 'monitoring'],
+  ['single-replica', 'model-from-hub'],
+];
 
 export function documents(text: string): Manifest[] {
   return parseAllDocuments(text).map((document): Manifest => document.toJS());

@@ -83,6 +83,8 @@ export interface Listener {
   readonly url: string;
   /** For connections that are opened from now on; of no effect without TLS. */
   setTls(tls: TlsContext): void;
+  /** Closes connections as soon as they are idle, and opens no more WebSockets; answers requests. */
+  drain(): void;
   /**
    * Stops accepting connections, lets running requests finish, and cuts what is left after
    * `graceMs`. Resolves when every connection is closed.
@@ -158,15 +160,19 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   let url = host;
   if (socketPath !== null) await openUnixSocket(server, socketPath);
   else url = toUrl(tls ? 'https' : 'http', host, (await openPort(server, host, port, flag)).port);
+  const drain = (): void => {
+    webSockets?.drain();
+    connections.drain();
+  };
   return {
     url,
     setTls: (renewed) => tlsServer?.setSecureContext(renewed),
+    drain,
     async close(graceMs) {
-      webSockets?.drain();
+      drain();
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      connections.drain();
       // Node would wait until their time is over.
       handshakes.cut();
       const grace = setTimeout(() => {

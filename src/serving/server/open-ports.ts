@@ -20,6 +20,8 @@ export interface Ports {
   /** Address of /metrics; null where the first port has it. */
   readonly metricsUrl: string | null;
   setTls(tls: TlsContext): void;
+  /** Closes connections of HTTP and WebSockets as soon as nothing is at work on them. */
+  drain(): void;
   /** Stops accepting connections, and cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -93,6 +95,7 @@ function portsOf({ http, grpc, metrics }: Listeners, host: string): Ports {
       http.setTls(renewed);
       grpc?.setTls(renewed);
     },
+    drain: () => http.drain(),
     async close(graceMs) {
       await Promise.all([http.close(graceMs), grpc?.close(graceMs)]);
       // Probes may ask until the end.

@@ -246,6 +246,9 @@ async function openParts(
         running: context.running,
         logger,
         async stopTaking() {
+          // Who sends more on them is refused here, and finds another server by a new one. With a hand-over
+          // another server answers.
+          if (!resumption?.handover) ports.drain();
           // Lines that are not done are taken up by the next server.
           await batches?.close();
           const admissions = models.loaded().map(({ runtime }) => runtime.admission);

@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net';
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import { createApp } from '../../../src/server/app.ts';
 import { listen } from '../../../src/server/http/listen.ts';
 import { WebSocketHub } from '../../../src/server/web-socket-hub.ts';
@@ -27,6 +28,15 @@ test('a taken port is a one-line error that names it', async () => {
   expect(error).toMatchObject({ message: expect.stringMatching(`^port ${port} .*taken[^\n]*$`) });
 });
 
+test('before a drain, requests are answered and their connections closed', async () => {
+  const target = await server();
+  expect((await fetch(`${target.url}/health`)).headers.get('connection')).toBe('keep-alive');
+  target.startLeaving();
+  const answered = await post(target, '/v1/completions', { prompt: 'Hi', max_tokens: 3 });
+  expect(answered.status).toBe(200);
+  expect(answered.headers.get('connection')).toBe('close');
+});
+
 test('while draining, new requests get 503 with Retry-After and running ones finish', async () => {
   const target = await server(held);
   const running = await post(target, '/v1/completions', body);
@@ -35,6 +45,24 @@ test('while draining, new requests get 503 with Retry-After and running ones fin
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(refused.headers.get('connection')).toBe('close');
   await errorOf(refused, 503);
+  target.engine.release();
+  expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
+});
+
+test('a drain closes connections and sockets on which nothing is at work', async () => {
+  const target = await server(held);
+  const running = await post(target, '/v1/completions', body);
+  const { hostname, port } = new URL(target.url);
+  const idle = createConnection(Number(port), hostname);
+  idle.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(idle, 'data');
+  const socket = new WebSocket(`${target.url.replace('http', 'ws')}/v1/completions`);
+  await once(socket, 'open');
+  const ends = Promise.all([once(idle, 'close'), once(socket, 'close')]);
+  target.drain();
+  const [, [code]] = await ends;
+  expect(code).toBe(1001);
+  expect((await fetch(`${target.url}/health`)).status).toBe(200);
   target.engine.release();
   expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
 });

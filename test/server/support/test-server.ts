@@ -224,6 +224,8 @@ export interface TestServer {
   readonly webSockets: WebSocketHub;
   setTls(tls: TlsContext): void;
   startLeaving(): void;
+  /** Closes connections as soon as they are idle. */
+  drain(): void;
   startDraining(): void;
   close(graceMs?: number): Promise<void>;
 }
@@ -427,6 +429,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     startDraining() {
       isDraining = true;
     },
+    drain: () => listener.drain(),
     close: (graceMs = 0) => listener.close(graceMs),
   };
 }

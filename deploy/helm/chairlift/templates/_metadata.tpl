@@ -1,0 +1,5 @@
+{{- define "chairlift.metadata" -}}
+name: {{ .Release.Name }}
+labels:
+  app.kubernetes.io/name: chairlift
+{{- end -}}

@@ -1,0 +1,126 @@
+/**
+ * Builds Kubernetes from its Go modules, as far as it is not in the cache:
+ * `npx tsx scripts/kubernetes/build.ts [PROGRAM...]`, by default all. Go's checksum database vouches for the
+ * sources. Takes Go, and some minutes on two cores.
+ */
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import {
+  ALL_PROGRAMS,
+  COREDNS_VERSION,
+  HELM_VERSION,
+  KUBERNETES_PROGRAMS,
+  KUBERNETES_VERSION,
+  missingFrom,
+  type Program,
+  programPath,
+  PROGRAMS,
+} from './programs.ts';
+
+/** Kubernetes' modules have a number of their own. */
+const STAGED = KUBERNETES_VERSION.replace(/^1/, 'v0');
+
+/** For this run. */
+const folder = mkdtempSync(join(tmpdir(), 'chairlift-kubernetes-'));
+
+const downloaded = z.object({ Dir: z.string() });
+
+/** Lets kubectl and the server say which version they are. */
+const VERSION_FLAGS = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap(
+  (where) => ['-X', `${where}.gitVersion=v${KUBERNETES_VERSION}`],
+);
+
+/** Only what a cluster's names take. */
+const COREDNS_MAIN = `package main
+
+import (
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+)
+
+func main() { coremain.Run() }
+`;
+
+function go(cwd: string, ...args: readonly string[]): string {
+  return execFileSync('nice', ['-n', '10', 'go', ...args], {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, GOWORK: 'off', GOFLAGS: '-mod=mod -buildvcs=false', CGO_ENABLED: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+/** @param options with the package last */
+function build(cwd: string, name: Program, ...options: readonly string[]): void {
+  const started = performance.now();
+  mkdirSync(PROGRAMS, { recursive: true });
+  // Under another name until it is whole.
+  const unfinished = `${programPath(name)}.${process.pid}`;
+  const flags = ['-s', '-w', ...VERSION_FLAGS].join(' ');
+  go(cwd, 'build', '-p=2', '-trimpath', '-ldflags', flags, '-o', unfinished, ...options);
+  renameSync(unfinished, programPath(name));
+  console.log(`${name}: ${((performance.now() - started) / 1000).toFixed(0)} s`);
+}
+
+/**
+ * Its modules of the same repository are named by folders that the published module lacks: they are
+ * published by themselves.
+ */
+function buildKubernetes(names: readonly Program[]): void {
+  const module = `k8s.io/kubernetes@v${KUBERNETES_VERSION}`;
+  const { Dir } = downloaded.parse(JSON.parse(go(folder, 'mod', 'download', '-json', module)));
+  const text = readFileSync(join(Dir, 'go.mod'), 'utf8');
+  const modfile = join(folder, 'kubernetes.mod');
+  writeFileSync(modfile, text.replace(/=> \.\/staging\/src\/(\S+)/g, `=> $1 ${STAGED}`));
+  copyFileSync(join(Dir, 'go.sum'), join(folder, 'kubernetes.sum'));
+  for (const name of names) build(Dir, name, '-modfile', modfile, `./cmd/${name}`);
+}
+
+/**
+ * A program of another module, with Kubernetes' modules in our version: much is compiled once for all.
+ * @param files of a package of our own, by name
+ */
+function buildOther(
+  name: Program,
+  module: string,
+  packagePath: string,
+  files: Readonly<Record<string, string>> = {},
+): void {
+  const own = mkdtempSync(join(folder, name));
+  const modules = ['api', 'apiserver', 'client-go'].map((each) => `k8s.io/${each} ${STAGED}`);
+  const requires = [module, ...modules].map((each) => `require ${each}\n`);
+  const text = `module built\n\ngo 1.24.0\n\n${requires.join('')}`;
+  for (const [file, content] of Object.entries({ 'go.mod': text, ...files })) {
+    writeFileSync(join(own, file), content);
+  }
+  build(own, name, packagePath);
+}
+
+try {
+  const asked = z.array(z.enum(ALL_PROGRAMS)).parse(process.argv.slice(2));
+  const missing = missingFrom(asked.length > 0 ? asked : ALL_PROGRAMS);
+  const kubernetes = KUBERNETES_PROGRAMS.filter((name) => missing.includes(name));
+  if (kubernetes.length > 0) buildKubernetes(kubernetes);
+  if (missing.includes('coredns')) {
+    const module = `github.com/coredns/coredns v${COREDNS_VERSION}`;
+    buildOther('coredns', module, '.', { 'main.go': COREDNS_MAIN });
+  }
+  if (missing.includes('helm')) {
+    buildOther('helm', `helm.sh/helm/v3 v${HELM_VERSION}`, 'helm.sh/helm/v3/cmd/helm');
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}

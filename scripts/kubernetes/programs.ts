@@ -1,0 +1,34 @@
+/** Programs of a Kubernetes cluster, and where `build.ts` puts them. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
+
+export const KUBERNETES_VERSION = '1.34.3';
+export const COREDNS_VERSION = '1.14.1';
+export const HELM_VERSION = '3.19.5';
+
+/** Folder of the programs. */
+export const PROGRAMS = join(defaultCacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
+
+/** What takes manifests and checks them; it runs none. */
+export const API_PROGRAMS = ['kube-apiserver', 'kubectl'] as const;
+/** Packages of k8s.io/kubernetes. */
+export const KUBERNETES_PROGRAMS = [
+  ...API_PROGRAMS,
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+  'kube-proxy',
+] as const;
+/** What a cluster takes that runs pods. */
+export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, 'coredns'] as const;
+export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm'] as const;
+
+export type Program = (typeof ALL_PROGRAMS)[number];
+
+export const programPath = (name: Program): string => join(PROGRAMS, name);
+
+/** Those that have not been built. */
+export function missingFrom(names: readonly Program[]): Program[] {
+  return names.filter((name) => !existsSync(programPath(name)));
+}

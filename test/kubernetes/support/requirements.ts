@@ -1,0 +1,45 @@
+/** What a cluster on this machine takes. */
+import { existsSync } from 'node:fs';
+import {
+  CLUSTER_PROGRAMS,
+  API_PROGRAMS,
+  missingFrom,
+  type Program,
+} from '../../../scripts/kubernetes/programs.ts';
+import { LINUX, program, type Requirement } from '../../support/needs.ts';
+
+const ROOT: Requirement = { name: 'root', isThere: process.getuid?.() === 0 };
+
+const built = (names: readonly Program[]): Requirement => ({
+  name: 'Kubernetes (npx tsx scripts/kubernetes/build.ts, which takes Go)',
+  isThere: missingFrom(names).length === 0,
+});
+
+/** Takes objects, and runs none. */
+export const API: readonly Requirement[] = [
+  LINUX,
+  ROOT,
+  built(API_PROGRAMS),
+  program('etcd', 'etcd-server'),
+  program('catatonit'),
+  program('nsenter', 'util-linux'),
+];
+
+export const CLUSTER: readonly Requirement[] = [
+  ...API,
+  built(CLUSTER_PROGRAMS),
+  program('containerd'),
+  program('runc'),
+  program('buildah'),
+  program('iptables'),
+  program('conntrack'),
+  {
+    name: 'CNI plugins (Debian: containernetworking-plugins)',
+    isThere: existsSync('/usr/lib/cni/bridge'),
+  },
+];
+
+export const HELM: Requirement = {
+  name: 'Helm (npx tsx scripts/kubernetes/build.ts helm, which takes Go)',
+  isThere: missingFrom(['helm']).length === 0,
+};
