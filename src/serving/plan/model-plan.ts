@@ -37,7 +37,7 @@ export const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
   fp32: 4,
   fp16: 2,
   int8: 1,
-  'int8-blocks': 1,
+  'int8-blocks': 1.06,
   'int8-static': 1,
   'int4-mixed': 0.65,
   int4: 0.5,
