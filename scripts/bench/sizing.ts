@@ -19,6 +19,8 @@ import { z } from 'zod';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import type { Precision } from '../../src/model/manifest.ts';
+import { BYTES_PER_WEIGHT } from '../../src/serving/plan/memory.ts';
 import { childrenOf } from '../../test/support/processes.ts';
 import { machineShape } from './lib/machine.ts';
 import { addressOf } from './lib/server-address.ts';
@@ -76,8 +78,7 @@ const SHAPES: Readonly<Record<string, object>> = {
   },
 };
 
-/** Bytes of a weight with its share of scales: of the layers, of the embeddings and the LM head. */
-const BYTES = { fp32: [4, 4], fp16: [2, 2], int8: [1.06, 1.06], int4: [0.62, 1.06] } as const;
+const SHOWN = ['fp32', 'fp16', 'int8', 'int4'] as const;
 /** Bytes per second of two cores' memory, and the share of it that our kernels get (docs/benchmarks.md#roofline). */
 const BANDWIDTH = 40e9;
 const SHARE = 0.69;
@@ -89,8 +90,10 @@ function sizes(name: string, shape: object) {
   const { vocabSize, hiddenSize, numLayers, numKvHeads, headDim } = config;
   const numWeights = countParameters(config);
   const numVocabulary = (config.tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
-  const weights = ([layers, vocabulary]: readonly [number, number]) =>
-    (numWeights - numVocabulary) * layers + numVocabulary * vocabulary;
+  const weights = (precision: Precision) => {
+    const { layers, vocabulary } = BYTES_PER_WEIGHT[precision];
+    return (numWeights - numVocabulary) * layers + numVocabulary * vocabulary;
+  };
   const kvBytes = 2 * numLayers * numKvHeads * headDim * 2;
   return { numWeights, weights, kvBytes };
 }
@@ -108,7 +111,7 @@ printTable(
   [
     'shape',
     'weights, million',
-    ...Object.keys(BYTES),
+    ...SHOWN,
     'KV bytes a token',
     'KV of 8 x 4096',
     'tokens/s int8',
@@ -116,12 +119,10 @@ printTable(
   ],
   Object.entries(SHAPES).map(([name, shape]) => {
     const { numWeights, weights, kvBytes } = sizes(name, shape);
-    const gigabytes = Object.values(BYTES).map(
-      (bytes) => `${(weights(bytes) / 1e9).toFixed(2)} GB`,
-    );
+    const gigabytes = SHOWN.map((precision) => `${(weights(precision) / 1e9).toFixed(2)} GB`);
     const cache = `${((POSITIONS * kvBytes) / 1e9).toFixed(2)} GB`;
-    const rates = [BYTES.int8, BYTES.int4].map((bytes) =>
-      ((BANDWIDTH * SHARE) / weights(bytes)).toFixed(0),
+    const rates = (['int8', 'int4'] as const).map((precision) =>
+      ((BANDWIDTH * SHARE) / weights(precision)).toFixed(0),
     );
     return [name, (numWeights / 1e6).toFixed(0), ...gigabytes, String(kvBytes), cache, ...rates];
   }),

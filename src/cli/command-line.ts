@@ -18,6 +18,7 @@ const RUN: Readonly<Record<CommandName, Run>> = {
   pull: command('pull', async () => (await import('./models/model-commands.ts')).pull),
   list: command('list', async () => (await import('./models/model-commands.ts')).list),
   show: command('show', async () => (await import('./models/model-commands.ts')).show),
+  fit: command('fit', async () => (await import('./models/fit.ts')).fit),
   rm: command('rm', async () => (await import('./models/model-commands.ts')).rm),
   ps: command('ps', async () => (await import('./server/server-commands.ts')).ps),
   stop: command('stop', async () => (await import('./server/server-commands.ts')).stop),

@@ -19,7 +19,13 @@ export interface KvShape {
 
 /** The KV cache's shape for a model; a slot has at least `maxModelLen` positions. */
 export function kvShape(
-  { kernels, kvCacheDtype, numLayers, numKvHeads, ...manifest }: DecoderManifest,
+  {
+    kernels,
+    kvCacheDtype,
+    numLayers,
+    numKvHeads,
+    ...manifest
+  }: Pick<DecoderManifest, 'kernels' | 'kvCacheDtype' | 'numLayers' | 'numKvHeads' | 'headDim'>,
   numSlots: number,
   maxModelLen: number,
 ): KvShape {

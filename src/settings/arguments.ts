@@ -1,7 +1,8 @@
 /** Parses a command line, flag by flag. */
 import { parseArgs } from 'node:util';
 import { alikeNames } from '../front/registry/near-names.ts';
-import { type CommandName, COMMANDS, commandSpec, type CommandSpec } from './commands.ts';
+import type { CommandSpec } from './command-spec.ts';
+import { type CommandName, COMMANDS, commandSpec } from './commands.ts';
 import { FLAG_LIKENESS, isSwitch, nameOf } from './flags/flag-spec.ts';
 import { readSwitch } from './flags/flag-value.ts';
 import { translatePeerFlags } from './flags/peer-flags.ts';

@@ -7,31 +7,8 @@ import { PROBE_FLAGS } from './flags/probe-flags.ts';
 import { BUILD_FLAGS, EVAL_FLAGS } from './flags/report-flags.ts';
 import { SAMPLING_FLAGS } from './flags/sampling-flags.ts';
 import { STEP_FLAGS } from './flags/step-flags.ts';
+import type { CommandSpec } from './command-spec.ts';
 import type { OptionName, Options } from './options.ts';
-
-/** A word of the command line that is no flag. */
-export interface Operand {
-  readonly name: string;
-  readonly meaning: string;
-  readonly isOptional?: boolean;
-  readonly isRepeated?: boolean;
-  /** The flag that it stands for. */
-  readonly option?: OptionName;
-  /** All that it can be; anything where it is left out. */
-  readonly choices?: readonly string[];
-}
-
-export interface CommandSpec {
-  readonly summary: string;
-  readonly alias?: string;
-  readonly operands: readonly Operand[];
-  readonly flags: readonly OptionName[];
-  /** Taken from the environment and the configuration file alone. */
-  readonly reads?: readonly OptionName[];
-  /** Keys of a configuration file that no command knows do not stop it. */
-  readonly isLenient?: boolean;
-  readonly examples?: readonly string[];
-}
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -94,6 +71,13 @@ export const COMMANDS = {
     summary: 'show what a model on this machine is',
     operands: [{ name: 'model', meaning: 'a folder, a file, or a name of `list`' }],
     flags: ['modelRepository', 'cacheDir', 'config'],
+  },
+  fit: {
+    summary: 'say what memory a model takes in each precision, and how many texts fit beside it',
+    operands: [{ ...MODEL_OPERAND, option: 'model' }],
+    flags: ['model', 'maxNumSeqs', ...COMPUTING, 'randomWeights', 'modelRepository', ...PLACES],
+    reads: LOADING,
+    examples: ['chairlift fit ./my-model --max-model-len 8192'],
   },
   rm: {
     summary: 'remove a model that was downloaded',

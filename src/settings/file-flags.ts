@@ -1,7 +1,8 @@
 /** Flags of a configuration file, as one command sees them. */
 import { createHash } from 'node:crypto';
 import { alikeNames } from '../front/registry/near-names.ts';
-import { type CommandName, COMMANDS, type CommandSpec } from './commands.ts';
+import type { CommandSpec } from './command-spec.ts';
+import { type CommandName, COMMANDS } from './commands.ts';
 import { FLAG_LIKENESS, isSwitch, keyOf } from './flags/flag-spec.ts';
 import { peerKey } from './flags/peer-flags.ts';
 import { type OptionName, specOf } from './options.ts';

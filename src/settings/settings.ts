@@ -1,13 +1,8 @@
 /** The options of a command: what is in force, and who said so. Some of a server's follow their file. */
 import type { Logger } from 'pino';
 import type { Setting, SettingSource } from '../server/status/settings.ts';
-import {
-  type CommandName,
-  commandSpec,
-  COMMANDS,
-  type CommandSpec,
-  type OptionOf,
-} from './commands.ts';
+import { type CommandName, commandSpec, COMMANDS, type OptionOf } from './commands.ts';
+import type { CommandSpec } from './command-spec.ts';
 import { keysOf } from './flag-sets.ts';
 import { defaultTextOf, isSwitch, keyOf, nameOf, variablesOf } from './flags/flag-spec.ts';
 import { readGiven, readTexts } from './flags/flag-value.ts';

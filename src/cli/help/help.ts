@@ -1,11 +1,6 @@
 /** Help, from the tables of commands and flags. */
-import {
-  type CommandName,
-  COMMANDS,
-  commandSpec,
-  type CommandSpec,
-  type Operand,
-} from '../../settings/commands.ts';
+import { type CommandName, COMMANDS, commandSpec } from '../../settings/commands.ts';
+import type { CommandSpec, Operand } from '../../settings/command-spec.ts';
 import {
   defaultTextOf,
   type FlagSpec,

@@ -27,7 +27,8 @@ import {
   requireReadable,
   totalBytes,
 } from './hub-pull.ts';
-import type { HubFile, HubReference } from './hub-repository.ts';
+import type { HubAccess, HubFile, HubListing, HubReference } from './hub-repository.ts';
+import { downloadFiles } from './hub-snapshot.ts';
 
 /** The files of a decoder and its tokenizer; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
@@ -61,6 +62,23 @@ export async function cachedFolder(
 ): Promise<string | null> {
   const cached = await cachedFiles(reference, cacheDirectory);
   return cached && servedPath(cached, reference);
+}
+
+/**
+ * Downloads config.json alone.
+ * @param folder that it goes to
+ * @throws {ModelError} when there is none, or it can't be had
+ */
+export async function pullConfig(
+  { id }: HubReference,
+  { commit, files }: HubListing,
+  access: HubAccess,
+  folder: string,
+): Promise<void> {
+  const configs = filesNamed([CONFIG], files);
+  if (configs.length === 0) throw new ModelError(`${id} has no ${CONFIG}`);
+  requireReadable(configs, id);
+  await downloadFiles({ id, commit, folder }, configs, { access });
 }
 
 function servedPath({ folder, names }: PulledFiles, reference: HubReference): string {

@@ -30,7 +30,8 @@ import { textBuildIds } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
 import { requireReach } from '../plan/engine-limits.ts';
 import { adapterLimits, hasLora, openAdapters } from '../plan/lora.ts';
-import { BYTES_PER_WEIGHT, type ModelPlan, planModel, weightBytes } from '../plan/model-plan.ts';
+import { weightBytes } from '../plan/memory.ts';
+import { type ModelPlan, planModel } from '../plan/model-plan.ts';
 import { newEngine } from './new-engine.ts';
 import type { LoadingOption } from '../../settings/flag-sets.ts';
 import type { Options } from '../../settings/options.ts';
@@ -180,7 +181,6 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
     const { family, numParameters, precision } = model.manifest;
     const { format, quantization } = chosen;
-    const weights = numParameters * BYTES_PER_WEIGHT[choice.precision];
     return {
       kind: 'text',
       generator,
@@ -233,7 +233,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         attention,
       }),
       how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
-      memoryBytes: weights + engine.info.kvCacheBytes,
+      memoryBytes: weightBytes(plan, numParameters) + engine.info.kvCacheBytes,
       pids: () => ('pids' in engine ? engine.pids : [engine.pid]),
       async stop() {
         admission.close();

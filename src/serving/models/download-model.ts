@@ -3,9 +3,15 @@ import { resolve } from 'node:path';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { pullHubAdapter } from '../../model/hub/hub-adapter.ts';
-import { cachedFolder, type PickVariant, pullHubModel } from '../../model/hub/hub-model.ts';
+import { cachedFolder, type PickVariant, pullConfig, pullHubModel } from '../../model/hub/hub-model.ts';
 import { type HubPullOptions, totalBytes } from '../../model/hub/hub-pull.ts';
-import { isHubReference, listHubFiles, parseHubReference } from '../../model/hub/hub-repository.ts';
+import {
+  type HubListing,
+  type HubReference,
+  isHubReference,
+  listHubFiles,
+  parseHubReference,
+} from '../../model/hub/hub-repository.ts';
 import { usedHub } from '../../model/hub/used-hub.ts';
 import { hubReferenceOf, isOnHub } from './find-model.ts';
 import { withProgressBar } from '../progress/progress-bar.ts';
@@ -31,15 +37,31 @@ export function downloadModel(
  * @throws ModelError
  */
 export async function askForModel(reference: string): Promise<number | null> {
-  const access = usedHub();
   const parsed = parseHubReference(reference);
   if ((await cachedFolder(parsed, defaultCacheDirectory())) !== null) return null;
-  if (access.isOffline === true) throw new ModelError(`${parsed.id} is not on this machine`);
+  return totalBytes((await listModel(parsed)).files);
+}
+
+/**
+ * Downloads the config.json of a model that is not on this machine, and nothing else of it.
+ * @param folder that it goes to
+ * @throws ModelError
+ */
+export async function downloadConfig(reference: HubReference, folder: string): Promise<void> {
+  await pullConfig(reference, await listModel(reference), usedHub(), folder);
+}
+
+/** @throws ModelError */
+async function listModel(reference: HubReference): Promise<HubListing> {
+  const access = usedHub();
+  if (access.isOffline === true) throw new ModelError(`${reference.id} is not on this machine`);
   try {
-    return totalBytes((await listHubFiles(parsed, access)).files);
+    return await listHubFiles(reference, access);
   } catch (error) {
     if (error instanceof ModelError) throw error;
-    throw new ModelError(`${access.endpoint} cannot be reached for ${parsed.id}`, { cause: error });
+    throw new ModelError(`${access.endpoint} cannot be reached for ${reference.id}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,7 +1,5 @@
 /** Plan of how a model runs, decided before anything of it is built. */
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
-import type { Precision } from '../../model/manifest.ts';
-import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { resolveAttention } from './attention.ts';
 import { type ChosenDevice, chooseDevice, gpuOf } from '../choices/device.ts';
 import { type EngineLimits, engineLimits } from './engine-limits.ts';
@@ -32,17 +30,6 @@ const NOT_OF_A_MODEL: readonly LoadingOption[] = [
 /** Flags that a model of a repository may have of its own. */
 const OWN_FLAGS = LOADING.filter((name) => !NOT_OF_A_MODEL.includes(name));
 
-/** Bytes of a weight in a build; a scale for each block or channel is not counted. */
-export const BYTES_PER_WEIGHT: Readonly<Record<Precision, number>> = {
-  fp32: 4,
-  fp16: 2,
-  int8: 1,
-  'int8-blocks': 1.06,
-  'int8-static': 1,
-  'int4-mixed': 0.65,
-  int4: 0.5,
-};
-
 export interface ModelPlan {
   readonly options: Options<LoadingOption>;
   readonly chosen: ChosenModel;
@@ -56,20 +43,13 @@ export interface ModelPlan {
   readonly tuning: Tuning | null;
 }
 
-/** Memory of the weights, before anything of them is built; 0 where only an export's files say it. */
-export function weightBytes({ chosen, choice }: Pick<ModelPlan, 'chosen' | 'choice'>): number {
-  const { decoder } = chosen;
-  const numParameters = decoder.kind === 'buildable' ? countParameters(decoder.config) : 0;
-  return numParameters * BYTES_PER_WEIGHT[choice.precision];
-}
-
 /**
  * @param server flags of the command line
  * @param numModels that share the memory
  * @throws UsageError, ModelError
  */
 export async function planModel(
-  { source, flags }: ModelDefinition,
+  { source, flags }: Pick<ModelDefinition, 'source' | 'flags'>,
   server: Options<LoadingOption>,
   numModels: number,
 ): Promise<ModelPlan> {
