@@ -12,6 +12,10 @@ const HASHED = 'assets/[name]-[hash].js';
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/ui/',
+  // Scripts find each other below whatever root the server has (src/server/http/root-path.ts).
+  experimental: {
+    renderBuiltUrl: (_, { hostType }) => (hostType === 'html' ? undefined : { relative: true }),
+  },
   plugins: [compress()],
   // `npm run dev:web`: the page from here, everything else from a server.
   server: { proxy: { '^/(?!ui/|$|@)': 'http://127.0.0.1:8000' } },

@@ -10,6 +10,8 @@ export interface PriorityRange {
 export interface ServerConfig {
   /** Address that the server listens on. */
   readonly host: string;
+  /** Path below which a proxy shows it, such as `/llm`; empty for none. */
+  readonly rootPath: string;
   /** Further names, in lower case, by which clients without keys may call it; `*` is any. */
   readonly allowedHosts: readonly string[];
   /** Whether this is a pod of Kubernetes, whose Services have names that end with `.svc`. */
@@ -38,6 +40,7 @@ export interface ServerConfig {
 
 export const DEFAULT_SERVER_CONFIG: Omit<ServerConfig, 'version'> = {
   host: '127.0.0.1',
+  rootPath: '',
   allowedHosts: [],
   isInCluster: false,
   corsOrigins: [],

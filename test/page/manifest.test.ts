@@ -18,7 +18,7 @@ test('the icons of the manifest are there, in the sizes that it says', () => {
   // Sizes that browsers ask of a page that can be installed.
   expect(pictures.map(({ sizes }) => sizes)).toEqual(['192x192', '512x512']);
   for (const { src, sizes } of pictures) {
-    const bytes = readFileSync(src.replace('/ui/', PUBLIC));
+    const bytes = readFileSync(PUBLIC + src);
     expect(bytes.subarray(1, 4).toString()).toBe('PNG');
     expect(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`).toBe(sizes);
     expect(bytes.length).toBeLessThan(20_000);

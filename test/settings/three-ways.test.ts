@@ -32,6 +32,7 @@ const SAMPLES = [
   '1,5',
   '{"temperature":0.5}',
   'a secret of many characters',
+  '/llm',
 ];
 
 let file: ConfigFile;

@@ -22,6 +22,7 @@ import { ApiError, notARequest } from '../errors.ts';
 import { PlainRequest } from './plain-request.ts';
 import { answerRaw, answerWith } from './raw-answer.ts';
 import { requireSoundHead } from './request-head.ts';
+import { withoutRoot } from './root-path.ts';
 import { startListening } from './start-listening.ts';
 import { openUnixSocket } from './unix-socket.ts';
 import { socketPathOf } from '../../net/unix-address.ts';
@@ -52,6 +53,8 @@ export interface ListenOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** See `withoutRoot`; empty if left out. */
+  readonly rootPath?: string;
   /** Left out where there are none. */
   readonly webSockets?: UpgradeHandler;
   /** Which flag says the port. */
@@ -94,7 +97,7 @@ export interface Listener {
 
 /** @throws UserError in one line, such as for a port that is taken. */
 export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
-  const { host, port, webSockets, flag = '--port', tls = null } = options;
+  const { host, port, rootPath = '', webSockets, flag = '--port', tls = null } = options;
   const places = new ConnectionPlaces({
     maxConnections: LIMITS.connections,
     maxConnectionsPerAddress: null,
@@ -105,6 +108,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const serve: RequestListener = guarded(
     (request, response) => {
+      request.url = withoutRoot(request.url ?? '/', rootPath);
       connections.serve(request, response, () => {
         if (isSound(request, response)) void handle(request, response);
       });
@@ -140,6 +144,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   }
   const upgrade = (request: IncomingMessage, _socket: Duplex, head: Buffer): void => {
     const { socket } = request;
+    request.url = withoutRoot(request.url ?? '/', rootPath);
     if (webSockets && connections.upgrade(socket)) webSockets.handleUpgrade(request, socket, head);
     else socket.destroy();
   };

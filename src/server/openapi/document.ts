@@ -7,8 +7,12 @@ import { FIELD_NOTES } from './field-notes.ts';
 import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 
-/** Each operation in a turn of the event loop: all take some 40 ms at first. @param version of this server */
-export async function createDocument(version: string): Promise<JsonObject> {
+/**
+ * Each operation in a turn of the event loop: all take some 40 ms at first.
+ * @param version of this server
+ * @param rootPath see ServerConfig
+ */
+export async function createDocument(version: string, rootPath = ''): Promise<JsonObject> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of OPERATIONS) {
     const methods = (paths[operation.path] ??= {});
@@ -25,7 +29,7 @@ export async function createDocument(version: string): Promise<JsonObject> {
       description:
         'A continuous-batching token server for ONNX language models. Unknown fields are accepted; `null` is the same as leaving a field out.',
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: rootPath || '/' }],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [...new Set(OPERATIONS.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,

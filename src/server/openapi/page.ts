@@ -11,13 +11,17 @@ import { STYLE } from './page-style.ts';
 type Html = ReturnType<typeof html>;
 
 /** Files of the server's page: its picture, the colors that were chosen there, the forms. */
-const PAGE_HEAD = html`<link rel="icon" href="/ui/favicon.svg" type="image/svg+xml" />
-  <script src="/ui/theme.js"></script>
-  <script type="module" src="/ui/docs.js"></script>`;
+function pageHead(rootPath: string): Html {
+  return html`<link rel="icon" href="${rootPath}/ui/favicon.svg" type="image/svg+xml" />
+    <script src="${rootPath}/ui/theme.js"></script>
+    <script type="module" src="${rootPath}/ui/docs.js"></script>`;
+}
 
 export interface PageFacts {
-  /** Address of this server, as its reader knows it. */
+  /** Address of this server, as its reader knows it, root path included. */
   readonly origin: string;
+  /** See ServerConfig. */
+  readonly rootPath: string;
   readonly version: string;
   readonly modelName: string;
   /** Whether the server has its page: then there are forms, a way to it, and its choice of colors. */
@@ -26,7 +30,7 @@ export interface PageFacts {
 
 /** Each operation in a turn of the event loop: all take some 40 ms at first. */
 export async function createPage(facts: PageFacts): Promise<Html> {
-  const { origin, version, modelName, hasPage } = facts;
+  const { origin, rootPath, version, modelName, hasPage } = facts;
   const sections = new Map<Operation, Html>();
   for (const operation of OPERATIONS) {
     sections.set(operation, await section(operation, origin));
@@ -39,11 +43,11 @@ export async function createPage(facts: PageFacts): Promise<Html> {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>Chairlift ${version}: API</title>
-        ${raw(`<style>${STYLE}</style>`)} ${hasPage ? PAGE_HEAD : ''}
+        ${raw(`<style>${STYLE}</style>`)} ${hasPage ? pageHead(rootPath) : ''}
       </head>
       <body>
         <nav>
-          ${hasPage ? html`<p><a class="back" href="/">← To the chat</a></p>` : ''}
+          ${hasPage ? html`<p><a class="back" href="${rootPath}/">← To the chat</a></p>` : ''}
           <h1>Chairlift</h1>
           <p>${version}, serving <code>${modelName}</code></p>
           <div id="theme"></div>
@@ -73,8 +77,8 @@ export async function createPage(facts: PageFacts): Promise<Html> {
           <section>
             <p>
               Point an OpenAI client at this server’s address with <code>/v1</code> behind it. The
-              same as <a href="/openapi.json">OpenAPI document</a>. Unknown fields are accepted, and
-              <code>null</code> is the same as leaving a field out. Errors are
+              same as <a href="${rootPath}/openapi.json">OpenAPI document</a>. Unknown fields are
+              accepted, and <code>null</code> is the same as leaving a field out. Errors are
               <code>{"error": {"message", "type", "param", "code"}}</code>, and in the forms of
               Anthropic, Ollama, Cohere and the Open Inference Protocol on their paths. Every answer
               has an <code>x-request-id</code>: yours, if you send one.

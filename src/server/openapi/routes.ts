@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip as gzipInThread } from 'node:zlib';
 import type { Context, Hono } from 'hono';
 import { html } from 'hono/html';
+import type { ServerConfig } from '../config.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ownTurn } from '../http/own-turn.ts';
 import { takesGzip } from '../http/takes-gzip.ts';
@@ -33,19 +34,21 @@ export function documentRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
   let page: string | undefined;
   const pages = new Map<string, Promise<Sent>>();
   const pageFor = async (origin: string): Promise<Sent> => {
-    const { version } = config;
+    const { version, rootPath } = config;
     const modelName = models.list()[0]?.name ?? 'model';
-    page ??= String(await createPage({ origin: SOME_ORIGIN, version, modelName, hasPage }));
+    page ??= String(
+      await createPage({ origin: SOME_ORIGIN, rootPath, version, modelName, hasPage }),
+    );
     const shown = String(await html`${origin}`);
     // A function: in a text, `$` and what follows would stand for parts of the page.
     return compressed(page.replaceAll(SOME_ORIGIN, () => shown));
   };
   app.get('/openapi.json', async (c) => {
-    document ??= documentOf(config.version);
+    document ??= documentOf(config);
     return send(c, await document, { 'content-type': 'application/json' });
   });
   app.get('/docs', async (c) => {
-    const { origin } = new URL(c.req.url);
+    const origin = new URL(c.req.url).origin + config.rootPath;
     const known = pages.get(origin) ?? pageFor(origin);
     // Whoever makes up names of this server gets the page, and no more of its memory.
     if (pages.size < MAX_ORIGINS) pages.set(origin, known);
@@ -57,8 +60,8 @@ export function documentRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
   });
 }
 
-async function documentOf(version: string): Promise<Sent> {
-  const document = await createDocument(version);
+async function documentOf({ version, rootPath }: ServerConfig): Promise<Sent> {
+  const document = await createDocument(version, rootPath);
   const paths: string[] = [];
   for (const [path, methods] of Object.entries(Object(document['paths']))) {
     paths.push(`${JSON.stringify(path)}:${JSON.stringify(methods)}`);

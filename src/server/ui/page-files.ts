@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -32,9 +33,10 @@ export interface PageFiles {
 
 /**
  * @param folder with files and their `.gz`, as `web/vite.config.ts` writes them
+ * @param rootPath see ServerConfig
  * @returns null where the page was not built
  */
-export async function readPageFiles(folder: string): Promise<PageFiles | null> {
+export async function readPageFiles(folder: string, rootPath = ''): Promise<PageFiles | null> {
   const names = await readdir(folder, { recursive: true }).catch(() => []);
   const files = new Map<string, PageFile>();
   for (const name of names) {
@@ -46,14 +48,21 @@ export async function readPageFiles(folder: string): Promise<PageFiles | null> {
       readFile(path),
       PACKED.has(extension) ? null : readFile(`${path}.gz`),
     ]);
-    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-    files.set(name.replaceAll(sep, '/'), {
-      type,
-      bytes: new Uint8Array(bytes),
-      gzip: gzip && new Uint8Array(gzip),
-      etag,
-    });
+    files.set(name.replaceAll(sep, '/'), fileOf(type, bytes, gzip));
   }
   const index = files.get('index.html');
-  return index === undefined ? null : { index, files };
+  return index === undefined ? null : { index: below(rootPath, index), files };
+}
+
+function fileOf(type: string, bytes: Buffer, gzip: Buffer | null): PageFile {
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  return { type, bytes: new Uint8Array(bytes), gzip: gzip && new Uint8Array(gzip), etag };
+}
+
+/** The page with the addresses of its files below the root. */
+function below(rootPath: string, index: PageFile): PageFile {
+  if (rootPath === '') return index;
+  const text = Buffer.from(index.bytes).toString().replaceAll('="/ui/', `="${rootPath}/ui/`);
+  const bytes = Buffer.from(text);
+  return fileOf(index.type, bytes, gzipSync(bytes));
 }

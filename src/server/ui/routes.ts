@@ -11,17 +11,18 @@ const HASHED = /^assets\//;
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 export function uiRoutes(app: Hono<ServerEnv>, { page, config }: ServerContext): void {
+  const { rootPath, version } = config;
   app.get('/', (c) => {
     c.header('vary', 'accept, accept-encoding');
     if (page && c.req.header('accept')?.includes('text/html')) return send(c, page.index);
     return c.json({
       // By this Ollama's clients tell whether a server is there.
       status: 'Chairlift is running',
-      version: config.version,
-      openai_base_url: '/v1',
-      models: '/v1/models',
-      documentation: '/docs',
-      openapi: '/openapi.json',
+      version,
+      openai_base_url: `${rootPath}/v1`,
+      models: `${rootPath}/v1/models`,
+      documentation: `${rootPath}/docs`,
+      openapi: `${rootPath}/openapi.json`,
     });
   });
   if (!page) return;

@@ -27,7 +27,7 @@ export interface Ports {
 }
 
 type PortOptions = Options<
-  'host' | 'port' | 'grpcPort' | 'grpcPublicHealth' | 'metricsPort' | 'receiveTimeout'
+  'host' | 'port' | 'rootPath' | 'grpcPort' | 'grpcPublicHealth' | 'metricsPort' | 'receiveTimeout'
 > & { readonly places: ConnectionPlaces };
 
 /** @throws UserError */
@@ -47,6 +47,7 @@ export async function openPorts(
   const http = await listen(app, {
     host,
     port,
+    rootPath: options.rootPath,
     webSockets,
     tls,
     connections: { ...connections, mayUseReserve, onStalled: () => tellStalled(context) },

@@ -194,7 +194,7 @@ async function openParts(
     loop,
     describeModel: (definition) => facts.of(definition),
     pullModel: pullInto(models, options),
-    page: options.ui ? await readPageFiles(PAGE_FOLDER) : null,
+    page: options.ui ? await readPageFiles(PAGE_FOLDER, options.rootPath) : null,
     ...(batches === undefined ? {} : { batches }),
     isLeaving: () => phase.isLeaving,
     isDraining: () => phase.isDraining,

@@ -7,6 +7,7 @@ type ChangingOptions = Options<'requestTimeout' | 'priorityRange'>;
 type ConfigOptions = ChangingOptions &
   Options<
     | 'host'
+    | 'rootPath'
     | 'allowedHost'
     | 'corsOrigin'
     | 'maxBody'
@@ -19,6 +20,7 @@ export function serverConfig(options: ConfigOptions, version: string): ServerCon
   return {
     ...DEFAULT_SERVER_CONFIG,
     host: options.host,
+    rootPath: options.rootPath,
     allowedHosts: options.allowedHost ?? [],
     isInCluster: process.env['KUBERNETES_SERVICE_HOST'] !== undefined,
     corsOrigins: options.corsOrigin ?? [],

@@ -18,6 +18,16 @@ const hostAddress = readable(
   (given) => (given !== '' && isSoundAddress(given) ? given : undefined),
 );
 
+/** Characters that need no escape, in a URL as in HTML. */
+const ROOT_PATH = /^(?:\/[\w.~-]+){1,8}$/;
+const LONGEST_ROOT = 200;
+
+const rootPath = readable('a path such as /llm', (given) => {
+  const trimmed = given.replace(/\/$/, '');
+  const isSound = ROOT_PATH.test(trimmed) && trimmed.length <= LONGEST_ROOT;
+  return trimmed === '' || isSound ? trimmed : undefined;
+});
+
 /** Where the server listens, and to which callers it answers. */
 export const NETWORK_FLAGS = {
   host: {
@@ -36,6 +46,13 @@ export const NETWORK_FLAGS = {
     default: 8000,
     // Hosts such as Cloud Run say by it where they send requests.
     variables: ['PORT'],
+  },
+  rootPath: {
+    flags: '--root-path <path>',
+    description: 'path below which a proxy shows the server, such as /llm',
+    schema: rootPath,
+    default: '',
+    defaultText: 'none',
   },
   corsOrigin: {
     flags: '--cors-origin <origins>',

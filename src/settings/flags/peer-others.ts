@@ -10,7 +10,6 @@ export interface OtherFlag {
 
 const NO_IMAGES = 'there are no images here, only text';
 const ONE_DEVICE = 'a model runs on one device; --instances N has several engine processes of it';
-const PROXY = 'give the server a name of its own, or have the proxy take the prefix away';
 const LENGTH = 'requests say how long an answer may get: max_tokens';
 const ON_HUB = 'write --model hf:owner/name:FILE@REVISION';
 
@@ -52,7 +51,6 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '--hf-overrides': { answer: "change the model's config.json" },
     '--rope-scaling': { answer: "change the model's config.json" },
     '--rope-theta': { answer: "change the model's config.json" },
-    '--root-path': { answer: PROXY },
     '--uds': { answer: 'use --host unix:/PATH' },
     '--ssl-ca-certs': { answer: 'clients show a key, not a certificate: --api-key' },
     '--middleware': { answer: 'there is none' },
@@ -103,7 +101,6 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
       answer: 'requests are always batched; --max-num-seqs 1 runs one at a time',
     },
     '-nocb': { answer: 'requests are always batched; --max-num-seqs 1 runs one at a time' },
-    '--api-prefix': { answer: PROXY },
     '--path': { answer: 'files are served by a server of their own' },
     '--log-file': { answer: 'the log goes to stderr: 2>> FILE' },
     '--log-verbosity': { answer: 'use --log-level' },

@@ -78,6 +78,7 @@ export const SAME: ReadonlyMap<string, SameFlag> = new Map(
     '--disable-uvicorn-access-log': { to: 'log-level', fixed: 'warn' },
     '--base-url': { to: 'url' },
     // llama-server
+    '--api-prefix': { to: 'root-path' },
     '--ctx-size': { to: 'max-model-len' },
     '--parallel': { to: 'max-num-seqs' },
     '-np': { to: 'max-num-seqs' },

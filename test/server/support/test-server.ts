@@ -410,6 +410,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const listener = await listen(createApp(shared), {
     host: options.listensOn ?? '127.0.0.1',
     port: 0,
+    rootPath: shared.config.rootPath,
     webSockets,
     tls: options.tls ?? null,
     connections: options.connections ?? {},

@@ -20,16 +20,18 @@ const SCRIPT = 'assets/index-1a2b.js';
 
 const PICTURE = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 
-async function pageFiles(): Promise<PageFiles> {
+const INDEX = '<!doctype html><link href="/ui/x.css"><a href="/other">';
+
+async function pageFiles(rootPath = ''): Promise<PageFiles> {
   const folder = await temporaryDirectory();
   await mkdir(join(folder, 'assets'));
   await writeFile(join(folder, 'icon-192.png'), PICTURE);
-  const texts = { 'index.html': '<!doctype html>', [SCRIPT]: 'go()', 'notes.txt': 'not served' };
+  const texts = { 'index.html': INDEX, [SCRIPT]: 'go()', 'notes.txt': 'not served' };
   for (const [name, text] of Object.entries(texts)) {
     await writeFile(join(folder, name), text);
     await writeFile(join(folder, `${name}.gz`), gzipSync(text));
   }
-  const files = await readPageFiles(folder);
+  const files = await readPageFiles(folder, rootPath);
   if (files === null) throw new Error('no page');
   return files;
 }
@@ -37,7 +39,7 @@ async function pageFiles(): Promise<PageFiles> {
 test('/ is the page for browsers, and JSON for others; neither needs a key', async () => {
   const { url } = await server({ page: await pageFiles(), config: { apiKeys: ['key'] } });
   const page = await fetch(url, { headers: BROWSER });
-  expect(await page.text()).toBe('<!doctype html>');
+  expect(await page.text()).toBe(INDEX);
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(page.headers.get('vary')).toContain('accept');
   const other = await fetch(url);
@@ -133,17 +135,17 @@ test('they are compressed for those who take it', async () => {
   expect(await encodingFor('br, gzip')).toBe('gzip');
   expect(await encodingFor('identity')).toBe(null);
   expect(await encodingFor('gzip;q=0')).toBe(null);
-  expect(gunzipSync(page.index.gzip ?? '').toString()).toBe('<!doctype html>');
+  expect(gunzipSync(page.index.gzip ?? '').toString()).toBe(INDEX);
 });
 
 test('addresses of views are the page; files that are not there are not', async () => {
   const { url } = await server({ page: await pageFiles() });
   const view = await fetch(`${url}/ui/batch`);
-  expect(await view.text()).toBe('<!doctype html>');
+  expect(await view.text()).toBe(INDEX);
   for (const path of ['/ui/assets/gone.js', '/ui/assets/..%2f..%2fpackage.json']) {
     expect({ path, status: (await fetch(url + path)).status }).toEqual({ path, status: 404 });
   }
-  expect(await (await fetch(`${url}/ui/notes.txt`)).text()).toBe('<!doctype html>');
+  expect(await (await fetch(`${url}/ui/notes.txt`)).text()).toBe(INDEX);
 });
 
 test('without it there is none', async () => {
@@ -153,4 +155,15 @@ test('without it there is none', async () => {
   });
   expect((await fetch(`${url}/ui/batch`)).status).toBe(404);
   expect(await readPageFiles(join(await temporaryDirectory(), 'none'))).toBe(null);
+});
+
+test('below a path, the page has its files there', async () => {
+  const page = await pageFiles('/apps/llm');
+  const { url } = await server({ page, config: { rootPath: '/apps/llm' } });
+  for (const encoding of ['gzip', 'identity']) {
+    const headers = { ...BROWSER, 'accept-encoding': encoding };
+    const text = await (await fetch(`${url}/apps/llm/`, { headers })).text();
+    expect(text).toBe(INDEX.replace('/ui/', '/apps/llm/ui/'));
+  }
+  expect((await fetch(`${url}/apps/llm/ui/${SCRIPT}`)).status).toBe(200);
 });

@@ -1,5 +1,6 @@
 /** Whether the server answers. Every request of the page says so here, and a few of its own. */
 import { signal } from '@preact/signals';
+import { ROOT } from '../root.ts';
 
 export const isServerAway = signal(false);
 
@@ -24,7 +25,7 @@ export function noteSilence(): void {
 async function look(): Promise<void> {
   timer = undefined;
   try {
-    await fetch('/livez', { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
+    await fetch(`${ROOT}/livez`, { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
     noteAnswer();
   } catch {
     noteSilence();

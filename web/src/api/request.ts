@@ -1,5 +1,6 @@
 /** Requests to the server that this page is from. */
 import { watchedFetch } from './connection.ts';
+import { ROOT } from '../root.ts';
 import { anotherKey, apiKey } from './key.ts';
 
 /** Error that the server tells. */
@@ -54,7 +55,7 @@ function send(path: string, key: string, options: RequestOptions): Promise<Respo
   const headers = new Headers(options.headers);
   if (key !== '') headers.set('authorization', `Bearer ${key}`);
   if (body !== undefined) headers.set('content-type', 'application/json');
-  return sendBy(path, {
+  return sendBy(ROOT + path, {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
     headers,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

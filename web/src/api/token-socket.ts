@@ -1,6 +1,7 @@
 /** Many answers over one connection: browsers open only six of HTTP/1.1 to a server. */
 import type { RequestRecord, RequestRecorder } from '../../../src/bench/recorder.ts';
 import { watchedFetch } from './connection.ts';
+import { ROOT } from '../root.ts';
 import { openWebSocket } from './web-socket.ts';
 
 interface Frame {
@@ -37,7 +38,7 @@ export class TokenSocket {
     });
     if (isOpen) return new TokenSocket(socket);
     // Browsers do not tell a page why a socket failed. If the server is away, this fails too.
-    await watchedFetch('/livez');
+    await watchedFetch(`${ROOT}/livez`);
     throw new Error('The server does not take a WebSocket. Is a key needed?');
   }
 

@@ -1,9 +1,10 @@
 /** WebSockets to the server that this page is from. */
+import { ROOT } from '../root.ts';
 import { apiKey } from './key.ts';
 
 /** Pages can send no headers with a WebSocket: the key goes along as a subprotocol. */
 export function openWebSocket(path: string): WebSocket {
-  const url = new URL(path, location.href);
+  const url = new URL(ROOT + path, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   const protocols = ['chairlift'];
   if (apiKey.value !== '') protocols.push(`chairlift-key.${base64Url(apiKey.value)}`);

@@ -1,6 +1,7 @@
 import { effect } from '@preact/signals';
 import { apiKey, askForKey } from '../api/key.ts';
 import { serverVersion } from '../api/version.ts';
+import { ROOT } from '../root.ts';
 import { path } from '../router.ts';
 import { type Route, ROUTES, routeOf } from '../routes.ts';
 import { nextTheme, theme } from '../theme.ts';
@@ -21,8 +22,8 @@ export function Navigation() {
   const key = apiKey.value === '' ? 'API key: none' : 'API key: set';
   return (
     <nav class="navigation" aria-label="Views">
-      <a class="brand" href="/" title={`Chairlift ${serverVersion.value}`}>
-        <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" width={26} height={26} />
+      <a class="brand" href={`${ROOT}/`} title={`Chairlift ${serverVersion.value}`}>
+        <img src={`${ROOT}${import.meta.env.BASE_URL}favicon.svg`} alt="" width={26} height={26} />
         <span class="hidden-text">Chairlift</span>
       </a>
       <ul>
@@ -31,7 +32,7 @@ export function Navigation() {
           const href = (isCurrent ? undefined : left.get(route)) ?? route.path;
           return (
             <li key={route.path}>
-              <a href={href} aria-current={isCurrent ? 'page' : undefined}>
+              <a href={ROOT + href} aria-current={isCurrent ? 'page' : undefined}>
                 <Icon name={route.icon} />
                 <span>{route.title}</span>
               </a>
@@ -39,7 +40,7 @@ export function Navigation() {
           );
         })}
         <li>
-          <a href="/docs" target="_blank" rel="noreferrer">
+          <a href={`${ROOT}/docs`} target="_blank" rel="noreferrer">
             <Icon name="docs" />
             <span>API</span>
           </a>

@@ -1,4 +1,5 @@
 /** Sends a request and shows its answer while it comes. */
+import { ROOT } from '../root.ts';
 
 /** Characters of an answer that are shown. */
 const MOST_SHOWN = 500_000;
@@ -34,7 +35,7 @@ export async function exchange(
   let shown = NOTHING_YET;
   const change = (fields: Partial<Exchange>) => show((shown = { ...shown, ...fields }));
   try {
-    const response = await fetch(address, init);
+    const response = await fetch(ROOT + address, init);
     const { status, headers, body } = response;
     change({ status, headers: [...headers], headMs: elapsed() });
     let text = '';

@@ -1,4 +1,5 @@
 /** Operations, as the server's OpenAPI document has them. */
+import { ROOT } from '../root.ts';
 
 export interface Schema {
   readonly type?: string | readonly string[];
@@ -42,7 +43,7 @@ export async function findOperation(method: string, path: string): Promise<Opera
 
 async function read(): Promise<Document> {
   try {
-    const response = await fetch('/openapi.json');
+    const response = await fetch(`${ROOT}/openapi.json`);
     return (await response.json()) as Document;
   } catch (error) {
     // The next form that is opened tries again.

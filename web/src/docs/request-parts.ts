@@ -1,5 +1,6 @@
 /** Request that a form comes to: an address, headers, a body, and the same for a command line. */
 import { apiKey } from '../api/key.ts';
+import { ROOT } from '../root.ts';
 import type { Parameter } from './operations.ts';
 
 export interface FormValues {
@@ -39,7 +40,7 @@ export function initOf(method: string, { text, form }: FormValues): RequestInit 
 
 /** Without the key: it is `$KEY` there. */
 export function curlOf(method: string, address: string, { text, form }: FormValues): string {
-  const parts = [`curl ${quoted(location.origin + address)}`];
+  const parts = [`curl ${quoted(location.origin + ROOT + address)}`];
   if (method !== 'get' && !(method === 'post' && text !== null)) {
     parts.push(`-X ${method.toUpperCase()}`);
   }

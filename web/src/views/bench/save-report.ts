@@ -1,5 +1,6 @@
 /** The report as a file, as `chairlift bench` writes it. */
 import type { ReportContext } from '../../../../src/bench/report-json.ts';
+import { ROOT } from '../../root.ts';
 import type { BenchResult } from './run-load.ts';
 
 /** The code that writes it is loaded when somebody wants it. */
@@ -16,7 +17,7 @@ export async function saveJson(result: BenchResult): Promise<void> {
 
 function contextOf({ plan, model }: BenchResult): ReportContext {
   return {
-    url: location.origin,
+    url: location.origin + ROOT,
     backend: 'openai',
     model,
     numPrompts: plan.requests,

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { Icon } from '../../../components/icon.tsx';
 import { VirtualList } from '../../../components/virtual-list.tsx';
+import { ROOT } from '../../../root.ts';
 import { chatLines } from '../model/chat-groups.ts';
 import type { ChatSession } from '../model/chat-session.ts';
 import { chatAddress, chats, removeChat, renameChat, startChat } from '../model/chats.ts';
@@ -83,7 +84,7 @@ function Item({ chat, isCurrent, onPicked }: ItemProps) {
   return (
     <div class="chat-list-item" onDblClick={() => setRenamed(true)}>
       <a
-        href={chatAddress(id)}
+        href={ROOT + chatAddress(id)}
         aria-current={isCurrent ? 'page' : undefined}
         title={`${title}\n${new Date(changedAt).toLocaleString()}`}
         onClick={onPicked}

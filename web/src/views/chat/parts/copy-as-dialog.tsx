@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { Dialog } from '../../../components/dialog.tsx';
+import { ROOT } from '../../../root.ts';
 import type { ChatSession } from '../model/chat-session.ts';
 import { COPY_FORMS, copyAs, type CopyForm } from '../request/copy-as.ts';
 import { toRequestBody } from '../request/request-body.ts';
@@ -17,7 +18,7 @@ export function CopyAsDialog({ session, onClose }: CopyAsDialogProps) {
   const path = session.path();
   const asked = path.at(-1)?.role === 'assistant' ? path.slice(0, -1) : path;
   const body = toRequestBody(asked, settings, settings.model);
-  const text = copyAs(form, body, location.origin);
+  const text = copyAs(form, body, location.origin + ROOT);
   return (
     <Dialog title="Copy as program" onClose={onClose} isWide>
       <div class="copy-as-forms" role="group" aria-label="Form">
