@@ -29,20 +29,32 @@ interface LimitedModel {
 /** Large enough for efficient matmuls, small enough that decoding streams keep their pace. */
 const DEFAULT_BATCHED_TOKENS = 512;
 
+/** What a KV cache has beside it, where the flags do not say how large it is. */
+export interface MemoryShare {
+  /** Models that share the memory which is free. */
+  readonly numModels: number;
+  /** Memory of the model's weights. */
+  readonly weightBytes: number;
+}
+
+const ALONE: MemoryShare = { numModels: 1, weightBytes: 0 };
+
+/** Share of the memory that a KV cache shares at least: weights of models that make way do not count. */
+const LEAST_SHARE = 1 / 4;
+
 /** Memory of the KV cache on a GPU that does not report its memory. */
 const DEFAULT_DEVICE_CACHE_BYTES = 2 ** 30;
 
 /**
  * Checks the flags against each other, the model and the device (the CPU if left out), and fills in
  * defaults.
- * @param numModels that share the memory which is free, where the flags do not say how much there is
  * @throws UsageError naming the flag and both numbers
  */
 export function engineLimits(
   options: LimitOptions,
   { maxPositionEmbeddings, slidingWindows = [] }: LimitedModel,
   chosen: ChosenDevice | null = null,
-  numModels = 1,
+  share = ALONE,
 ): EngineLimits {
   const { maxNumSeqs, maxModelLen = maxPositionEmbeddings } = options;
   if (maxModelLen > maxPositionEmbeddings) {
@@ -81,7 +93,7 @@ export function engineLimits(
     maxModelLen,
     maxNumBatchedTokens,
     ...(gpu && { device: gpu.device }),
-    kvCacheMemory: options.kvCacheMemory ?? Math.floor(defaultCacheMemory(gpu) / numModels),
+    kvCacheMemory: options.kvCacheMemory ?? defaultCacheMemory(gpu, share),
     prefixCaching: options.prefixCaching,
     targetItlMs: options.targetItlMs ?? null,
     threads: options.threads,
@@ -104,8 +116,13 @@ export function requireReach(
   );
 }
 
-function defaultCacheMemory(device: ChosenDevice | null): number {
-  if (device === null) return Math.floor(freeMemory() / 2);
-  if (device.memoryBytes === null) return DEFAULT_DEVICE_CACHE_BYTES;
-  return Math.floor(device.memoryBytes / 2);
+/** Half of what the weights leave. */
+function defaultCacheMemory(
+  device: ChosenDevice | null,
+  { numModels, weightBytes }: MemoryShare,
+): number {
+  const memory = device === null ? freeMemory() : device.memoryBytes;
+  if (memory === null) return Math.floor(DEFAULT_DEVICE_CACHE_BYTES / numModels);
+  const left = Math.max(memory - weightBytes, memory * LEAST_SHARE);
+  return Math.floor(left / 2 / numModels);
 }

@@ -2,7 +2,16 @@
 import { bytesOfPositions, kvShape } from '../../engine/kv-shape.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import type { Precision } from '../../model/manifest.ts';
-import type { ModelPlan } from './model-plan.ts';
+import type { Options } from '../../settings/options.ts';
+import type { KernelChoice } from '../choices/kernels.ts';
+import type { PrecisionChoice } from '../choices/precision-choice.ts';
+import type { ChosenModel } from '../models/model-source.ts';
+
+/** How a model is computed, as far as it matters here. */
+interface Computed {
+  readonly chosen: Pick<ChosenModel, 'decoder'>;
+  readonly choice: PrecisionChoice;
+}
 
 /** Bytes of a weight with its share of scales. */
 interface WeightBytes {
@@ -33,10 +42,7 @@ export const SERVER_BYTES = 400 * 2 ** 20;
  * Memory of the weights.
  * @param numParameters of an export, which its graph alone says
  */
-export function weightBytes(
-  { chosen: { decoder }, choice }: Pick<ModelPlan, 'chosen' | 'choice'>,
-  numParameters = 0,
-): number {
+export function weightBytes({ chosen: { decoder }, choice }: Computed, numParameters = 0): number {
   // ONNX Runtime computes in float32 then, and keeps weights so.
   const isWidened = choice.precision === 'fp16' && choice.activationDtype === 'float32';
   const { layers, vocabulary } = BYTES_PER_WEIGHT[isWidened ? 'fp32' : choice.precision];
@@ -50,17 +56,15 @@ export function weightBytes(
 /** Memory of the KV cache of a text of `numTokens`, in whole pages; null of an export. */
 export function kvCacheBytes(
   {
-    chosen,
+    chosen: { decoder },
     choice,
-    kernels,
+    kernels: { nativeKernels },
     options,
-  }: Pick<ModelPlan, 'chosen' | 'choice' | 'kernels' | 'options'>,
+  }: Computed & { readonly kernels: KernelChoice; readonly options: Options<'kvCacheDtype'> },
   numTokens: number,
 ): number | null {
-  const { decoder } = chosen;
   if (decoder.kind === 'export') return null;
   const { numLayers, numKvHeads, headDim } = decoder.config;
-  const { nativeKernels } = kernels;
   const other = options.kvCacheDtype === 'int8' ? 'int8' : choice.activationDtype;
   const shape = kvShape(
     {

@@ -3,6 +3,7 @@ import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import { resolveAttention } from './attention.ts';
 import { type ChosenDevice, chooseDevice, gpuOf } from '../choices/device.ts';
 import { type EngineLimits, engineLimits } from './engine-limits.ts';
+import { weightBytes } from './memory.ts';
 import { LOADING, type LoadingOption } from '../../settings/flag-sets.ts';
 import { type KernelChoice, resolveKernels } from '../choices/kernels.ts';
 import { hasLora, requireLora } from './lora.ts';
@@ -66,7 +67,10 @@ export async function planModel(
   const { precision } = choice;
   const tuning = gpuOf(chosenDevice) ? null : await readTuning({ config, precision });
   const options = withTuning(given, tuning);
-  const limits = engineLimits(options, config, chosenDevice, numModels);
+  const limits = engineLimits(options, config, chosenDevice, {
+    numModels,
+    weightBytes: weightBytes({ chosen, choice }),
+  });
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
   if (hasLora(options)) requireLora(kind, chosenDevice, precision);
   const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);

@@ -54,7 +54,7 @@ export const ENGINE_FLAGS = {
     description: 'memory of the KV cache',
     schema: byteSize.optional(),
     isBasic: true,
-    defaultText: 'half of the free memory',
+    defaultText: 'half of the memory that the weights leave',
   },
   maxNumBatchedTokens: {
     flags: '--max-num-batched-tokens <n>',

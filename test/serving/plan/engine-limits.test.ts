@@ -42,3 +42,20 @@ test('--graph-capture is refused where sliding windows would count', () => {
   expect(() => engineLimits(options, llama, webgpu(true))).not.toThrow();
   expect(() => engineLimits(options, gemma, webgpu(false))).not.toThrow();
 });
+
+test('the KV cache has half of what the weights leave, and shares it', () => {
+  const GB = 1e9;
+  const gpu = { ...webgpu(false), memoryBytes: 80 * GB };
+  const cacheOf = (weights: number, numModels = 1) =>
+    engineLimits({ ...options, kvCacheMemory: undefined }, llama, gpu, {
+      numModels,
+      weightBytes: weights * GB,
+    }).kvCacheMemory;
+  expect(cacheOf(0)).toBe(40 * GB);
+  expect(cacheOf(16)).toBe(32 * GB);
+  expect(cacheOf(50)).toBe(15 * GB);
+  expect(cacheOf(16, 2)).toBe(16 * GB);
+  // More than all: those of other models make way.
+  expect(cacheOf(100)).toBe(10 * GB);
+  expect(engineLimits(options, llama, gpu).kvCacheMemory).toBe(options.kvCacheMemory);
+});
