@@ -51,10 +51,17 @@ export function timedRunsOf(costs: StepCosts, { decode, prefill }: SlotRuns): Ti
   const chunks = prefill.map((run) => paddedSpans(run, widthOf(run)));
   if (decode.length === 0) return chunks.map((spans) => prefillRun(costs, spans));
   const [first = [], ...others] = chunks;
-  // The first prefill run is mixed with the decode run: the weights are read once for both.
-  const firstMs = first.length > 0 ? prefillMs(costs, first) - costs.prefill.perRun : 0;
-  const mixed = { decode, prefill: first, verify: [], ms: decodeMs(costs, decode) + firstMs };
-  return [mixed, ...others.map((spans) => prefillRun(costs, spans))];
+  return [mixedRun(costs, decode, first), ...others.map((spans) => prefillRun(costs, spans))];
+}
+
+/** A decode run, mixed with a prefill run: the weights are read once for both. */
+export function mixedRun(
+  costs: StepCosts,
+  decode: readonly Span[],
+  prefill: readonly Span[],
+): TimedRun {
+  const prefillMore = prefill.length > 0 ? prefillMs(costs, prefill) - costs.prefill.perRun : 0;
+  return { decode, prefill, verify: [], ms: decodeMs(costs, decode) + prefillMore };
 }
 
 function prefillRun(costs: StepCosts, spans: readonly Span[]): TimedRun {

@@ -5,6 +5,7 @@
  *   npm run simulate -- <experiment> [--machine <name>] [--requests <n>] [--load <x>] [--seed <n>]
  *                       [--policy <name>] [--svg <file>] [--record <file>]
  *   npm run simulate -- soak [--machine <name>] [--seconds 7200]
+ *   npm run simulate -- next-turn [--machine <name>]
  *   npm run simulate -- fleet [flags: see fleet/main.ts]
  *
  * With --record the iterations of one --policy, from second --record-from on and --record-steps of them,
@@ -20,6 +21,7 @@ import { fleet } from './fleet/main.ts';
 import type { Machine } from './machine.ts';
 import { type MachineName, MACHINES } from './machines.ts';
 import { plotSvg } from './plot.ts';
+import { nextTurn } from './next-turn.ts';
 import { openRecording } from './recorder.ts';
 import { printResults, type Result } from './report.ts';
 import { simulate } from './simulation.ts';
@@ -96,6 +98,7 @@ function listNames(): void {
   console.log('experiments:');
   for (const [name, { title }] of Object.entries(EXPERIMENTS)) console.log(`  ${name}: ${title}`);
   console.log('  soak: mixed load with clients that give up; checks counters, tokens and memory');
+  console.log('  next-turn: the next turn of an agent behind a long text, beside streams');
   console.log('  fleet: replicas behind balancers; it has flags of its own, see fleet/main.ts');
   console.log('machines:');
   for (const [name, { description }] of Object.entries(MACHINES)) {
@@ -110,6 +113,8 @@ if (name === 'fleet') {
   await fleet(rest);
 } else if (name === 'soak') {
   soak({ machine, seconds: count.parse(values.seconds), seed: count.parse(values.seed) });
+} else if (name === 'next-turn') {
+  nextTurn(machine, count.parse(values.seed));
 } else if (isExperimentName(name)) {
   const { title } = EXPERIMENTS[name];
   const results = run(EXPERIMENTS[name], machine);
