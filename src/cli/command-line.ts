@@ -56,6 +56,8 @@ export async function runCommandLine(words: readonly string[]): Promise<void> {
 
 async function runServe(args: Arguments): Promise<void> {
   const settings = await openSettings('serve', args);
+  // By itself: an import opens the files of all modules that are as deep at once, and there may be 256 descriptors.
+  await import('../serving/loading/text-model-loader.ts');
   if (settings.options.check) await (await import('./serve/check.ts')).check(settings);
   else await (await import('./serve/serve.ts')).serve(settings);
 }

@@ -92,9 +92,9 @@ describe('the configuration of a multimodal model', () => {
   });
 
   it('is refused by the text model in it', () => {
-    const config = { model_type: 'mistral3', text_config: { model_type: 'cohere2' } };
+    const config = { model_type: 'mistral3', text_config: { model_type: 'jamba' } };
     expect(() => parseDecoderConfig(config, 'config.json')).toThrow(
-      'config.json: model type "cohere2" is not supported',
+      'config.json: model type "jamba" is not supported',
     );
   });
 });
