@@ -7,6 +7,8 @@ import { cachedFolder } from '../../model/hub/hub-model.ts';
 import { isHubReference, parseHubReference } from '../../model/hub/hub-repository.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { PRECISIONS, type Precision } from '../../model/manifest.ts';
+import { resolveKernels } from '../../serving/choices/kernels.ts';
+import { cpuSpeed, resolvePrecision } from '../../serving/choices/precision.ts';
 import { freeMemory } from '../../serving/choices/free-memory.ts';
 import { downloadConfig } from '../../serving/models/download-model.ts';
 import { findServable } from '../../serving/models/find-model.ts';
@@ -78,7 +80,7 @@ async function describe(source: string, options: FitOptions): Promise<FitReport>
     ['texts', `of up to ${maxModelLen} tokens`],
     ['memory', `${formatBytes(free)} free; a server without a model takes ${formatBytes(SERVER_BYTES)}`],
   ].map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);
-  const rows = (await needsOf(source, options)).map((need) => [
+  const rows = (await needsOf(plan, options)).map((need) => [
     need.precision === chosen.precision ? `${need.precision} *` : need.precision,
     formatBytes(need.weights),
     formatBytes(need.perText),
@@ -94,14 +96,26 @@ async function describe(source: string, options: FitOptions): Promise<FitReport>
 }
 
 /** In each precision that the model can have here. */
-async function needsOf(source: string, options: FitOptions): Promise<readonly Need[]> {
+async function needsOf(plan: ModelPlan, options: FitOptions): Promise<readonly Need[]> {
+  const { chosen, chosenDevice } = plan;
   const needs: Need[] = [];
   for (const precision of PRECISIONS) {
     try {
-      const need = needOf(await planModel({ source, flags: {} }, { ...options, precision }, 1));
+      const choice = resolvePrecision(
+        precision,
+        chosenDevice,
+        chosen.decoder,
+        cpuSpeed(options.kernels),
+      );
+      const kernels = await resolveKernels(options, {
+        ...choice,
+        model: chosen.decoder.kind,
+        device: chosenDevice.device.name,
+      });
+      const need = needOf({ ...plan, choice, kernels });
       if (need !== null) needs.push(need);
     } catch (error) {
-      // Such as one that takes a calibration, or another device.
+      // Such as one that takes another device.
       if (!(error instanceof UsageError)) throw error;
     }
   }
