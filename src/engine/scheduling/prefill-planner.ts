@@ -42,10 +42,10 @@ export function planPrefill(request: PrefillRequest): Segment[] {
       return isMixed ? costs.mixedPrefillMs(span) : costs.prefillMs(span);
     };
     const isFirst = chunks.length === 0 && decodeMs > 0;
-    const least = isFirst ? budget.leastTokens(paceMs, wanted, costMs) : 1;
-    const fits = mostWithin(availableMs - spentMs, wanted, costMs);
-    if (least === 0 || (fits === 0 && !isFirst)) break;
-    const length = Math.max(least, fits);
+    const least = isFirst ? budget.leastTokens(paceMs, wanted, costMs) : 0;
+    const waits = isFirst && least === 0;
+    const length = waits ? 0 : Math.max(least, mostWithin(availableMs - spentMs, wanted, costMs));
+    if (length === 0) break;
     chunks.push(segmentOf(sequence, length));
     spentMs += costMs(length);
     budgetTokens -= length;
