@@ -9,6 +9,7 @@ import {
   type QuantizedBlocks,
 } from '../../../src/model/quantize/quantize-blocks.ts';
 import { dequantize } from '../../support/block-reference.ts';
+import { drawnMatrix } from '../../support/drawn-matrix.ts';
 
 function quantize(values: Float32Array, columns: number, bits: 4 | 8): QuantizedBlocks {
   const target = emptyBlocks(values.length / columns, columns, bits);
@@ -16,19 +17,7 @@ function quantize(values: Float32Array, columns: number, bits: 4 | 8): Quantized
   return target;
 }
 
-const matrix = fc
-  .record({ rows: fc.integer({ min: 1, max: 3 }), columns: fc.integer({ min: 1, max: 150 }) })
-  .chain(({ rows, columns }) =>
-    fc.record({
-      columns: fc.constant(columns),
-      values: fc
-        .array(fc.float({ min: -100, max: 100, noNaN: true }), {
-          minLength: rows * columns,
-          maxLength: rows * columns,
-        })
-        .map((values) => Float32Array.from(values)),
-    }),
-  );
+const matrix = drawnMatrix(150);
 
 /** The value of largest magnitude in the block that a value belongs to; the first of several. */
 function furthest(values: Float32Array, columns: number, index: number): number {

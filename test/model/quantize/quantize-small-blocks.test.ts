@@ -5,6 +5,7 @@ import {
   quantizeSmallBlocks,
   SMALL_BLOCK,
 } from '../../../src/model/quantize/quantize-small-blocks.ts';
+import { drawnMatrix } from '../../support/drawn-matrix.ts';
 
 /** Values, and what gguf-py makes of them (scripts/references/gguf_blocks.py). */
 const FIXTURE: Record<'values' | 'Q8_0' | 'Q4_1', number[][]> = JSON.parse(
@@ -26,19 +27,7 @@ function roundTrip(values: Float32Array, columns: number, bits: 4 | 8): Float32A
   });
 }
 
-const matrix = fc
-  .record({ rows: fc.integer({ min: 1, max: 3 }), columns: fc.integer({ min: 1, max: 80 }) })
-  .chain(({ rows, columns }) =>
-    fc.record({
-      columns: fc.constant(columns),
-      values: fc
-        .array(fc.float({ min: -100, max: 100, noNaN: true }), {
-          minLength: rows * columns,
-          maxLength: rows * columns,
-        })
-        .map((values) => Float32Array.from(values)),
-    }),
-  );
+const matrix = drawnMatrix(80);
 
 /** By block, its values' places. */
 function blocksOf({ length }: Float32Array, columns: number): number[][] {
