@@ -10,7 +10,7 @@ export const HELM_VERSION = '3.19.5';
 /** Folder of the programs. */
 export const PROGRAMS = join(defaultCacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
 
-/** What takes manifests and checks them; it runs none. */
+/** Programs that take manifests and check them; they run none. */
 export const API_PROGRAMS = ['kube-apiserver', 'kubectl'] as const;
 /** Packages of k8s.io/kubernetes. */
 export const KUBERNETES_PROGRAMS = [
@@ -20,7 +20,7 @@ export const KUBERNETES_PROGRAMS = [
   'kubelet',
   'kube-proxy',
 ] as const;
-/** What a cluster takes that runs pods. */
+/** Programs of a cluster that runs pods. */
 export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, 'coredns'] as const;
 export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm'] as const;
 

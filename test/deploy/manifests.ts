@@ -53,7 +53,7 @@ export interface Manifest {
   readonly metadata: { readonly name: string };
 }
 
-/** What an operator does to a kustomization's text. */
+/** Edit of an operator to a kustomization's text. */
 export type Edit = (text: string) => string;
 
 /**

@@ -32,7 +32,7 @@ describe("Kubernetes' server", needs(...API, schemas()), () => {
   });
   afterAll(clusterDown);
 
-  /** What it says to an overlay, of which nothing is kept. */
+  /** Answer of the server to an overlay, of which nothing is kept. */
   async function tried(overlay: string, edit: Edit): Promise<string> {
     const folder = editedCopy(overlay, edit);
     try {

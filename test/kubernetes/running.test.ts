@@ -1,4 +1,4 @@
-/** What deploy/kubernetes makes runs, and its clients do not notice when pods go. */
+/** Objects of deploy/kubernetes run, and their clients do not notice when pods go. */
 import { execFile } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -35,7 +35,7 @@ export async function clusterUp(archives: () => readonly string[]): Promise<Kube
   return admin;
 }
 
-/** Of the cluster that is up. */
+/** Client of the cluster that is up. */
 export function kubectl(): Kubectl {
   return new Kubectl(findMachine('control'), KUBECONFIG);
 }

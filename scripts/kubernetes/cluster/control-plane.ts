@@ -1,4 +1,4 @@
-/** What a cluster is told and decides with: etcd, Kubernetes' server, controllers, scheduler and names. */
+/** The part of a cluster that is told and decides: etcd, Kubernetes' server, controllers, scheduler and names. */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { STATE } from './state.ts';
 const PKI = join(STATE, 'pki');
 const ETCD = 'http://127.0.0.1:2379';
 export const SERVER = `https://${CONTROL_ADDRESS}:6443`;
-/** Of an administrator, and of every part of the cluster. */
+/** Access of an administrator, and of every part of the cluster. */
 export const KUBECONFIG = join(STATE, 'kubeconfig.yaml');
 export const CLUSTER_DOMAIN = 'cluster.local';
 
@@ -66,7 +66,7 @@ export async function startServer(control: Machine): Promise<void> {
   await until(() => kubectl.succeeds('get', '--raw=/readyz'), "Kubernetes' server", START_MS);
 }
 
-/** What makes objects run, once there are nodes, and finds them by name. */
+/** Starts the programs that make objects run, once there are nodes, and find them by name. */
 export async function startControllers(control: Machine): Promise<void> {
   control.spawn(
     'kube-controller-manager',

@@ -10,7 +10,7 @@ export const PAUSE_IMAGE = 'localhost/pause:latest';
 /** Program without libraries that waits, and waits for orphans. */
 const PAUSE = '/usr/bin/catatonit';
 
-/** What a pod's namespaces are held by. */
+/** Archive of the image that holds a pod's namespaces. */
 export function pauseArchive(): string {
   const env = storeEnv();
   const context = mkdtempSync(join(tmpdir(), 'chairlift-pause-'));

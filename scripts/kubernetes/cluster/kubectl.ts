@@ -22,7 +22,8 @@ export class Kubectl {
   }
 
   /**
-   * What it prints.
+   * Runs a command.
+   * @returns what it prints
    * @throws Error with what it printed as an error, when it fails
    */
   async run(...args: readonly string[]): Promise<string> {

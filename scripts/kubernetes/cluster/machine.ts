@@ -11,7 +11,7 @@ import { childrenOf, until } from '../../../test/support/processes.ts';
 
 const run = promisify(execFile);
 
-/** What may be written of a machine's own: folders of this one, by their paths in there. */
+/** Places that a machine may write by itself: folders of this one, by their paths in there. */
 export type OwnFolders = Readonly<Record<string, string>>;
 
 /** How to find a machine again. */
@@ -24,7 +24,7 @@ export interface MachineEntry {
 
 export class Machine {
   readonly entry: MachineEntry;
-  /** Of logs. */
+  /** Folder of its logs. */
   readonly #folder: string;
 
   constructor(entry: MachineEntry, folder: string) {

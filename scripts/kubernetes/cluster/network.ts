@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import type { Machine } from './machine.ts';
 
-/** Of the control plane, which all nodes are linked to. */
+/** Address of the control plane, which all nodes are linked to. */
 export const CONTROL_ADDRESS = '10.88.0.1';
 export const PODS = '10.89.0.0/16';
 export const SERVICES = '10.96.0.0/16';

@@ -1,4 +1,4 @@
-/** What is known of the cluster of this machine, so that it can be found and taken down. */
+/** Facts about the cluster of this machine, so that it can be found and taken down. */
 import {
   existsSync,
   mkdirSync,

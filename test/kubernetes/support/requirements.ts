@@ -1,4 +1,4 @@
-/** What a cluster on this machine takes. */
+/** Requirements of a cluster on this machine. */
 import { existsSync } from 'node:fs';
 import {
   CLUSTER_PROGRAMS,

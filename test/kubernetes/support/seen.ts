@@ -1,4 +1,4 @@
-/** What clients ask a cluster for, and what they see of its troubles. */
+/** Requests of a cluster's clients, and the troubles that they see. */
 import { z } from 'zod';
 
 /** Printed once the texts are known. */

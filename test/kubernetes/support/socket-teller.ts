@@ -61,7 +61,7 @@ export class SocketTeller {
     return socket;
   }
 
-  /** What came until the answer was whole or the socket closed. */
+  /** Asks for a story. @returns what came until the answer was whole or the socket closed */
   async #ask(story: object): Promise<Told> {
     const socket = await this.#open();
     return new Promise((resolve) => {
@@ -96,7 +96,7 @@ interface Told {
   text: string;
   isWhole: boolean;
   token?: string | undefined;
-  /** Of the last event with an id. */
+  /** Tokens up to the last event with an id. */
   numTokens?: number;
   error?: string;
 }
