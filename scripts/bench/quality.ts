@@ -1,5 +1,5 @@
 /**
- * What each precision makes of a real model's float weights, next to llama.cpp's types: bits per weight,
+ * Quality of each precision on a real model's float weights, next to llama.cpp's types: bits per weight,
  * perplexity, how often the likeliest next token is fp32's, and how far probabilities are from fp32's
  * (Kullback-Leibler divergence, in nats).
  *

@@ -79,7 +79,7 @@ function turnOf(numCached: number, numNew: number): Sequence {
   return sequence;
 }
 
-/** What a cost model knows after a while of mixed work. */
+/** Cost model as it is after a while of mixed work. */
 function learned(machine: Machine['costs'], random: Random): CostModel {
   const costs = new CostModel();
   const upTo = (most: number): number => random.integer(0, most - 1);

@@ -8,7 +8,7 @@ const NICENESS = 5;
 const STOP_MS = 1000;
 const MIB = 2 ** 20;
 
-/** What `serveTasks` answers: errors lose their class between processes. */
+/** Answer of `serveTasks`: errors lose their class between processes. */
 export type TaskAnswer<Result> =
   | { readonly type: 'done'; readonly result: Result }
   | { readonly type: 'failed'; readonly reason: string };

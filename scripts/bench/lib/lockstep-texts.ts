@@ -16,7 +16,7 @@ export function readTexts(
     threads,
   });
   for (let position = 0; position < capacity; position++) {
-    // What is over computes its last token again, unheard.
+    // A text that is over computes its last token again, unheard.
     const inputs = texts.map((ids) => {
       const at = Math.min(position, ids.length - 1);
       return { tokenId: ids[at] ?? 0, position: at };

@@ -23,7 +23,7 @@ export interface ExpertTensorNames {
   readonly gate: string;
   readonly up: string;
   readonly down: string;
-  /** What is added to scores before the highest are picked, in full: [experts]; null if they stay. */
+  /** Correction that is added to scores before the highest are picked, in full: [experts]; null if they stay. */
   readonly correction: string | null;
   /** Null where tokens share none. */
   readonly shared: SharedExpertNames | null;

@@ -87,7 +87,7 @@ export const EXPERTS: ExpertTensorNames = {
   shared: null,
 };
 
-/** What every token has besides its experts, as a whole. */
+/** Experts that every token has besides its own, stored as one. */
 export const SHARED_EXPERTS: SharedExpertNames = {
   gateUp: ['mlp.shared_experts.gate_proj', 'mlp.shared_experts.up_proj'],
   down: 'mlp.shared_experts.down_proj',

@@ -29,7 +29,7 @@ interface LimitedModel {
 /** Large enough for efficient matmuls, small enough that decoding streams keep their pace. */
 const DEFAULT_BATCHED_TOKENS = 512;
 
-/** What a KV cache has beside it, where the flags do not say how large it is. */
+/** Memory that a KV cache has beside it, where the flags do not say how large it is. */
 export interface MemoryShare {
   /** Models that share the memory which is free. */
   readonly numModels: number;

@@ -246,7 +246,7 @@ async function openParts(
         running: context.running,
         logger,
         async stopTaking() {
-          // Who sends more on them is refused here, and finds another server by a new one. With a hand-over
+          // Clients that send more on them are refused here, and find another server by a new one. With a hand-over
           // another server answers.
           if (!resumption?.handover) ports.drain();
           // Lines that are not done are taken up by the next server.
