@@ -23,8 +23,9 @@ const FLOORS = {
   'src/cli': ['help terminal', 'build models offline server', 'bench chat profile serve', 'doctor'],
   'src/encoder': ['tensors', 'process'],
   'src/engine': [
+    'states',
     'costs kv-cache sampling',
-    'constraints cpu gpu scheduling',
+    'constraints cpu gpu prefix-tier scheduling',
     'speculation tap',
     'process',
   ],
@@ -35,6 +36,7 @@ const FLOORS = {
     'encoder-process prompts',
     'chat embedding tensors',
     'images',
+    'vision',
     'prefetch registry response-cache',
   ],
   'src/model': [
@@ -47,6 +49,8 @@ const FLOORS = {
     'folder hub',
     'build',
     'compare encoder',
+    'vision',
+    'dual',
   ],
   'src/observability': ['recent slo'],
   'src/optimize': ['folder math', 'calibration', 'steps'],
@@ -66,7 +70,8 @@ const FLOORS = {
   'src/serving': ['choices progress', 'models', 'plan', 'loading', 'server', 'in-process'],
 };
 
-const PARTS_OF_ENGINE = 'scheduling|costs|kv-cache|speculation|constraints|cpu|gpu|process|tap';
+const PARTS_OF_ENGINE =
+  'scheduling|costs|kv-cache|states|prefix-tier|speculation|constraints|cpu|gpu|process|tap';
 
 /** What a floor alone does not say. */
 const NEVER = [

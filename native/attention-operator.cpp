@@ -5,6 +5,8 @@
 // two groups of rows, whose tokens lie one after the other: input_ids int64 [batch, seq], for its shape;
 // past key and value [batch, kv_heads, capacity, position]; seqlens_k int32 [batch], each row's length
 // after this step minus one; total_sequence_length int32 [], the longest of those lengths.
+// Last, and optional: ends int32 [tokens], where the positions end that a token sees, if that is after its own;
+// 0 for others.
 // Outputs: float [tokens, heads * head_dim], and the cache of each group, which is appended to in place
 // where it is bound to the past's own memory.
 #include <cstdlib>
@@ -23,7 +25,7 @@ struct AttentionKernel {
   float softcap, epsilon;
 };
 
-constexpr size_t kFirstGroup = 6, kGroupInputs = 5;
+constexpr size_t kFirstGroup = 6, kGroupInputs = 5, kEnds = kFirstGroup + kMaxGroups * kGroupInputs;
 // Values that a task appends at least.
 constexpr size_t kAppendValues = 16384;
 // With fewer tasks than this, those over a long context are split.
@@ -143,7 +145,12 @@ struct GroupTasks {
     const size_t first = group.past(task.row) + task.firstToken + 1;
     const size_t start = attention.window > 0 && first > attention.window ? first - attention.window : 0;
     const size_t begin = start / kContextBlock;
-    const size_t end = divideUp(first + task.numTokens - 1, kContextBlock);
+    size_t last = 0;
+    for (size_t token = task.firstToken; token < task.firstToken + task.numTokens; token++) {
+      const size_t seen = attention.endOf(group, task.row, token);
+      last = seen > last ? seen : last;
+    }
+    const size_t end = divideUp(last, kContextBlock);
     task.firstBlock = begin + (end - begin) * part / parts;
     task.endBlock = begin + (end - begin) * (part + 1) / parts;
     task.partialBlocks = blocks;
@@ -153,6 +160,21 @@ struct GroupTasks {
     return task;
   }
 };
+
+// Takes where positions end that tokens see, and checks that none are after those of its row.
+static void readEnds(Call &call, Attention &attention, size_t tokens) {
+  const Input ends = call.input(kEnds);
+  if (!ends.data || !call.check(ends.bytes == tokens * sizeof(int32_t), "there is not an end for each token")) return;
+  attention.ends = ends.as<int32_t>();
+  for (size_t index = 0; index < attention.numGroups; index++) {
+    const AttentionGroup &group = attention.groups[index];
+    for (size_t token = 0; token < group.batch * group.tokens && !call.status; token++) {
+      const int64_t end = attention.ends[group.firstToken + token];
+      const size_t most = group.past(token / group.tokens) + group.tokens;
+      call.check(end >= 0 && end <= int64_t(most), "a token sees more than its row has");
+    }
+  }
+}
 
 static void computeGroup(Call &call, const Kernels &kernels, const Attention &attention, size_t index) {
   const AttentionGroup &group = attention.groups[index];
@@ -186,8 +208,7 @@ static void computeGroup(Call &call, const Kernels &kernels, const Attention &at
   });
 }
 
-template <CacheType Type>
-static Status *computeAttention(void *of, Context *context) {
+static Status *computeAttention(void *of, Context *context, CacheType type) {
   const AttentionKernel &kernel = *static_cast<AttentionKernel *>(of);
   Call call(context);
   const Input qkv = call.input(0), cos = call.input(1), sin = call.input(2);
@@ -198,7 +219,7 @@ static Status *computeAttention(void *of, Context *context) {
   attention.headDim = kernel.headDim;
   attention.window = kernel.window;
   attention.softcap = kernel.softcap;
-  attention.cacheType = Type;
+  attention.cacheType = type;
   attention.epsilon = kernel.epsilon;
   attention.normsAllHeads = kernel.normsAllHeads;
   attention.qkv = qkv.as<float>();
@@ -223,6 +244,7 @@ static Status *computeAttention(void *of, Context *context) {
     if (attention.numGroups > group) tokens += attention.groups[group].batch * attention.groups[group].tokens;
   }
   call.check(qkv.bytes == tokens * attention.width() * sizeof(float), "qkv has not a row for each token");
+  readEnds(call, attention, tokens);
   const int64_t dims[] = {int64_t(tokens), int64_t(kernel.heads * kernel.headDim)};
   float *output = static_cast<float *>(call.output(0, dims, 2));
   if (call.status) return call.status;
@@ -260,9 +282,10 @@ static constexpr CustomOp attentionOperator() {
            : Type == CacheType::kFloat16 ? "AttentionFloat16"
                                          : "AttentionInt8";
   };
-  op.getInputCount = [](const CustomOp *) { return kFirstGroup + kMaxGroups * kGroupInputs; };
+  op.getInputCount = [](const CustomOp *) { return kEnds + 1; };
   op.getInputType = [](const CustomOp *, size_t i) {
     if (i < kFirstGroup) return int(kFloat);
+    if (i == kEnds) return int(kInt32);
     const ElementType types[kGroupInputs] = {kInt64, kCache, kCache, kInt32, kInt32};
     return int(types[(i - kFirstGroup) % kGroupInputs]);
   };
@@ -274,7 +297,7 @@ static constexpr CustomOp attentionOperator() {
   op.getOutputType = [](const CustomOp *, size_t i) { return int(i == 0 ? kFloat : kCache); };
   op.getOutputCharacteristic = [](const CustomOp *, size_t i) { return int(i < 3 ? kRequired : kOptional); };
   op.createKernelV2 = createAttention;
-  op.computeV2 = computeAttention<Type>;
+  op.computeV2 = [](void *of, Context *context) { return computeAttention(of, context, Type); };
   return op;
 }
 

@@ -70,7 +70,7 @@ static inline void scoreRow(const Attention &a, const Query *queries, const uint
   }
 }
 
-// What is left of the queries is together, too: there are three where three heads share one of the cache.
+// Queries that are left over are together, too: there are three where three heads share one of the cache.
 template <CacheType T, size_t Q>
 static inline void scoreAll(const Attention &a, const Query *queries, size_t count, const uint8_t *tiles,
                             size_t numTiles, size_t ahead, float *scores) {
@@ -149,7 +149,7 @@ static inline void addAll(const Attention &a, const uint8_t *tiles, const float 
   }
 }
 
-// Of one query. Not inline: copies of it would make the library larger.
+// Values of one query. Not inline: copies of it would make the library larger.
 template <CacheType T>
 __attribute__((noinline)) static void addOne(const Attention &a, const uint8_t *tiles, const float *weights,
                                              size_t first, size_t end, size_t ahead, float *results) {
@@ -209,15 +209,17 @@ __attribute__((noinline)) static void mergeBlock(float *total, float *most, floa
   *most = top;
 }
 
-// The queries of a task with the positions of a block that each sees; those that see none are left out.
-static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block, Query *all,
+// The queries of a task with the positions of a block that each sees; those that see none are left out. Not
+// inline, as mergeBlock.
+__attribute__((noinline)) static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block, Query *all,
                         size_t *indexes) {
   const size_t base = block * kContextBlock, past = task.group->past(task.row);
   const size_t perHead = a.queriesPerHead();
   size_t count = 0;
   for (size_t i = 0; i < task.numTokens * perHead; i++) {
-    const size_t seen = past + task.firstToken + i / perHead + 1;
-    const size_t start = a.window > 0 && seen > a.window ? seen - a.window : 0;
+    const size_t token = task.firstToken + i / perHead, own = past + token + 1;
+    const size_t start = a.window > 0 && own > a.window ? own - a.window : 0;
+    const size_t seen = a.endOf(*task.group, task.row, token);
     if (seen <= base || start >= base + kContextBlock) continue;
     all[i].first = start > base ? start - base : 0;
     all[i].end = seen - base < kContextBlock ? seen - base : kContextBlock;

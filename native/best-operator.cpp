@@ -12,7 +12,7 @@ namespace chairlift {
 
 // Values whose largest one is found without asking where it is.
 constexpr size_t kStretch = 1024;
-// Of a product whose values are written nowhere: rows and pairs of columns of a task, which lie on its stack.
+// Parts of a product whose values are written nowhere: rows and pairs of columns of a task, on its stack.
 constexpr size_t kPartRows = 128, kPartPairs = 2;
 
 static size_t placeOf(const float *values, float value) {
@@ -73,7 +73,7 @@ void findBestOfProduct(Call &call, const Kernels &kernels, Multiply multiply, co
     for (size_t r = 0; r < count; r++) {
       const float *own = values + r * columns, most = kernels.largestOf(own, columns);
       uint64_t *known = ranks + row + r;
-      // Of hundreds of parts, few are better than all before.
+      // Few of hundreds of parts are better than all before.
       if (most == -__builtin_inff() || rankOf(most, column) < __atomic_load_n(known, __ATOMIC_RELAXED)) continue;
       improve(known, rankOf(most, column + placeOf(own, most)));
     }

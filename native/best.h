@@ -1,4 +1,4 @@
-// Which column of each row has the largest value, see best-operator.cpp.
+// Column of each row that has the largest value, see best-operator.cpp.
 #pragma once
 
 #include "kernels.h"

@@ -27,7 +27,7 @@ static inline F16 loadCached(const uint8_t *from) {
 
 static inline size_t tileBytes(const Attention &a) { return kTile * positionBytes(a.cacheType, a.headWidth()); }
 
-// What a tile's int8 positions are to be multiplied by.
+// Scales of a tile's int8 positions.
 static inline const float *scalesOf(const Attention &a, const uint8_t *tile) {
   return reinterpret_cast<const float *>(tile + kTile * a.headWidth());
 }

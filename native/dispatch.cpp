@@ -1,4 +1,4 @@
-// Which kernels this CPU gets.
+// Chooses the kernels for this CPU.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// What follows a product, of some rows and one pair of sixteen columns: bias, adapters, gate, residual.
+// Steps after a product, of some rows and one pair of sixteen columns: bias, adapters, gate, residual.
 #pragma once
 
 #include "lanes.h"

@@ -6,7 +6,7 @@
 #define CHAIRLIFT_TEXT(name) #name
 #define CHAIRLIFT_NAME(name) CHAIRLIFT_TEXT(name)
 
-// What AVX-VNNI and i8mm add is products of bytes: all else is AVX2's and NEON's.
+// AVX-VNNI and i8mm add products of bytes: all else is AVX2's and NEON's.
 #if defined(__AVXVNNI__)
 #define CHAIRLIFT_OTHERS avx2
 #elif defined(__ARM_FEATURE_MATMUL_INT8)
@@ -22,6 +22,8 @@ void lowRankExpand(const LowRank &, size_t, size_t, size_t);
 void append(const Attention &, const AttentionGroup &, size_t, size_t, size_t, size_t);
 void attend(const Attention &, const AttentionTask &);
 void merge(const Attention &, const AttentionTask &);
+void convolve(const ShortConvolution &, size_t);
+void recur(const Recurrence &, size_t, size_t, size_t, size_t);
 float largestOf(const float *, size_t);
 }  // namespace CHAIRLIFT_OTHERS
 }  // namespace chairlift
@@ -34,6 +36,10 @@ float largestOf(const float *, size_t);
 #include "append.cpp"
 
 #include "attention.cpp"
+
+#include "short-convolution.cpp"
+
+#include "recurrence.cpp"
 
 #include "best.cpp"
 #endif
@@ -52,6 +58,8 @@ const Kernels table = {CHAIRLIFT_NAME(CHAIRLIFT_INSTRUCTIONS),
                        CHAIRLIFT_OTHERS::append,
                        CHAIRLIFT_OTHERS::attend,
                        CHAIRLIFT_OTHERS::merge,
+                       CHAIRLIFT_OTHERS::convolve,
+                       CHAIRLIFT_OTHERS::recur,
                        CHAIRLIFT_OTHERS::largestOf};
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS

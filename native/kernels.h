@@ -47,7 +47,7 @@ struct Quantized {
   int32_t *sums;   // likewise: of the values, which takes the weights' offset out of a product
   size_t padded;
   size_t block;  // kBlock, kSmallBlock or kSmallestBlock
-  // Of all values, where it is not 0: then there are no scales, and a row's first sum is of all its values.
+  // Step of all values, where it is not 0: then there are no scales, and a row's first sum is of all its values.
   float step;
 
   size_t blocks() const { return padded / block; }
@@ -55,7 +55,7 @@ struct Quantized {
   int8_t *valuesOf(size_t row) const {
     return values + row / kRowGroup * kRowGroup * padded + row % kRowGroup * 4;
   }
-  // Of the row's first block; those that come next are kRowGroup further.
+  // Scale of the row's first block; those that come next are kRowGroup further.
   size_t scaleOf(size_t row) const { return row / kRowGroup * kRowGroup * blocks() + row % kRowGroup; }
 
   static constexpr size_t kStep = 4 * kRowGroup;
@@ -132,7 +132,7 @@ struct Linear {
 // Matrices of a checkpoint that read the same value, side by side in a linear layer.
 constexpr size_t kMaxParts = 3;
 
-// What adapters of a linear layer look like. Each has a slot in a pool; of a slot each part has a rank, 0
+// Adapters of a linear layer in memory. Each has a slot in a pool; of a slot each part has a rank, 0
 // where the adapter leaves it as it is, an A and a B:
 //
 //   ranks  int32 [16]
@@ -151,7 +151,7 @@ struct LowRankShape {
     return columns;
   }
   size_t columns() const { return firstColumn(parts); }
-  // Of a row's products with A.
+  // Width of a row's products with A.
   size_t width() const { return parts * paddedRank; }
   size_t firstDown(size_t part) const { return part * paddedRank * features; }
   size_t firstUp(size_t part) const {
@@ -233,17 +233,26 @@ struct Attention {
   bool normsAllHeads;                // over all heads together, with a weight each; else of each head
   float epsilon;
   const float *sinks;  // [heads] a score each that takes its share and has no value; null for none
+  // [tokens] where the positions end that a token sees, if that is after its own: those of an image see all of
+  // it. Null for none.
+  const int32_t *ends;
   AttentionGroup groups[kMaxGroups];
   size_t numGroups;
   float *queries;   // [tokens, heads, head_dim] scratch: normalized and turned
   float *partials;  // scratch of `partialFloats`, where blocks of one query are computed apart
   float *output;    // [tokens, heads, head_width]
 
-  // Of a head in the cache and in what is computed from it.
+  // Width of a head in the cache and in what is computed from it.
   size_t headWidth() const { return roundUp(headDim, kLanes); }
   size_t width() const { return (heads + 2 * kvHeads) * headDim; }
   size_t queriesPerHead() const { return heads / kvHeads; }
-  // Of a block of one query: the weighted values' sum, then the largest score and the weights' sum.
+  // Where the positions end that a token of a row sees.
+  size_t endOf(const AttentionGroup &group, size_t row, size_t token) const {
+    const size_t own = group.past(row) + token + 1;
+    const size_t other = ends ? size_t(ends[group.firstToken + row * group.tokens + token]) : 0;
+    return other > own ? other : own;
+  }
+  // Size of a block of one query: the weighted values' sum, then the largest score and the weights' sum.
   size_t partialSize() const { return headWidth() + kLanes; }
 };
 
@@ -264,6 +273,11 @@ inline size_t positionBytes(CacheType type, size_t headWidth) {
   if (type == CacheType::kFloat32) return 4 * headWidth;
   return type == CacheType::kFloat16 ? 2 * headWidth : headWidth + 16;
 }
+
+// ---- States (states.h) ------------------------------------------------------------------------------
+
+struct ShortConvolution;
+struct Recurrence;
 
 // ---- Dispatch (dispatch.cpp) ------------------------------------------------------------------------
 
@@ -286,6 +300,10 @@ struct Kernels {
   void (*attend)(const Attention &, const AttentionTask &);
   // Puts the partial results of tasks together.
   void (*merge)(const Attention &, const AttentionTask &);
+  // Sixteen channels, from one on.
+  void (*convolve)(const ShortConvolution &, size_t channel);
+  // A head of a sequence, and some of its values in pairs of sixteen.
+  void (*recur)(const Recurrence &, size_t row, size_t head, size_t firstPair, size_t endPair);
   // The largest number; -infinity where there is none.
   float (*largestOf)(const float *numbers, size_t count);
 };

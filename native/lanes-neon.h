@@ -159,7 +159,7 @@ static inline void prefetch(const void *p) { __builtin_prefetch(p); }
 constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
-// Of several steps together g++ would keep sums in memory.
+// Sums of several steps together g++ would keep in memory.
 constexpr int kUnroll = 1;
 constexpr int kUnroll8 = 16;
 

@@ -13,7 +13,7 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 constexpr size_t kAheadBlocks = 4096;
 constexpr int32_t kOffset4 = 8;
 
-// Of eight values of each of a pair's columns: the first four and the others, of each half of the pair.
+// Eight values of each of a pair's columns: the first four and the others, of each half of the pair.
 template <size_t Bits>
 struct Eight {
   Weights first[2], others[2];

@@ -14,12 +14,12 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 
 // Bytes that memory is asked for in advance by one tile: as many as arrive while it answers.
 constexpr size_t kAhead8 = 8192;
-// Of a pair of columns, four values of each.
+// Bytes of a pair of columns, four values of each.
 constexpr size_t kStepBytes = 4 * kPair;
 // Columns of an output whose memory is asked for before it is written.
 constexpr size_t kManyColumns = 16384;
 
-// What tiles ask memory for while they compute: the weights that come next.
+// Weights that come next, which tiles ask memory for while they compute.
 struct Ahead {
   const uint8_t *from;
   size_t step;  // bytes for each of the tile's own steps

@@ -130,7 +130,7 @@ static Status *computeLowRank(void *of, Context *context) {
     kernel.kernels->lowRankReduce(task, slot, first, end < starts[slot + 1] ? end : starts[slot + 1]);
   });
 
-  // Of a pair of columns, of a part as of another.
+  // Halves of a pair of columns, of a part as of another.
   const size_t perPair = halves / shape.parts + 1, pairsPerTask = divideUp(kTaskHalves, perPair);
   size_t tasksOf[kMaxParts], all = 0;
   for (size_t part = 0; part < shape.parts; part++) {

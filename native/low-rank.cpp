@@ -1,4 +1,4 @@
-// What low-rank adapters add to a linear layer: B (A x), for each row by its own adapter.
+// Sums that low-rank adapters add to a linear layer: B (A x), for each row by its own adapter.
 //
 // Rows of the same adapter share what is read of it. A row's sums are taken in the same order whatever
 // rows are computed with it: of features the even and the odd ones, each in order; of ranks in order.

@@ -8,7 +8,7 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 constexpr float kSmallest = 1e-30f;
 constexpr float kLargestByte = 127.0f;
 
-// What turns values into bytes, and what turns bytes back into values.
+// Factors that turn values into bytes, and bytes back into values.
 struct ByteScale {
   float inverse, scale;
 };
@@ -23,11 +23,11 @@ static inline ByteScale byteScale(I16 most) {
 }
 
 static inline I16 toBytes(F16 x, F16 inverse) {
-  // What is not a number must not reach the conversion: its scale is not a number either.
+  // Values that are not numbers must not reach the conversion: their scale is not a number either.
   return toInt(smaller(larger(mul(x, inverse), splat(-kLargestByte)), splat(kLargestByte)));
 }
 
-// What a normalized row is multiplied by: 1 over the root of its mean square.
+// Factor of a normalized row: 1 over the root of its mean square.
 static inline float normFactor(const float *row, size_t features, float epsilon) {
   F16 squares = zeros();
   for (size_t column = 0; column < features; column += kLanes) {
@@ -75,7 +75,7 @@ static inline void quantizeRow(const Quantization &q, size_t row) {
   const float *x = q.input + row * q.features;
   float factor = q.norm ? normFactor(x, q.features, q.epsilon) : 1.0f;
   if (S == Scaling::kStep) factor = factor / out.step;
-  // What is left after the last whole block, with zeros after it.
+  // Rest after the last whole block, with zeros after it.
   const size_t whole = q.features / Block * Block, bytes = (q.features - whole) * sizeof(float);
   float rest[kBlock] = {}, restOfNorm[kBlock] = {};
   memcpy(rest, x + whole, bytes);

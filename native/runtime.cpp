@@ -65,7 +65,7 @@ using namespace chairlift;
 
 #define CHAIRLIFT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// What the library was made of: a hash of its sources, see scripts/native/compile.ts.
+// Hash of the library's sources, see scripts/native/compile.ts.
 CHAIRLIFT_EXPORT const char *chairliftSources() { return CHAIRLIFT_SOURCES; }
 
 // The instruction set that operators compute with.
@@ -78,8 +78,10 @@ CHAIRLIFT_EXPORT Status *RegisterCustomOps(Options *options, const ApiBase *base
     api = base->getApi(kApiVersion);
     Domain *made = nullptr;
     if (Status *failed = call(26, "chairlift", &made)) return failed;
-    const CustomOp *const operators[] = {&kLinear8,       &kLinear4, &kLinearBlocks8, &kAttention, &kAttentionFloat16,
-                                         &kAttentionInt8, &kBest,    &kLowRank,       &kRows8,     &kRowsBlocks};
+    const CustomOp *const operators[] = {
+        &kLinear8, &kLinear4, &kLinearBlocks8, &kAttention,  &kAttentionFloat16, &kAttentionInt8,
+        &kBest,    &kLowRank, &kRows8,         &kRowsBlocks, &kShortConvolution, &kGatedDelta,
+        &kSelectiveScan};
     for (const CustomOp *op : operators) {
       if (Status *failed = call(27, made, op)) return failed;
     }

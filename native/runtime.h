@@ -56,7 +56,7 @@ enum Characteristic { kRequired = 0, kOptional = 1 };
 
 constexpr uint32_t kApiVersion = 29;
 
-// What all operators have in common: kernels are from malloc, and no input or output is variadic.
+// Properties that all operators have: kernels are from malloc, and no input or output is variadic.
 constexpr CustomOp plainOperator() {
   CustomOp op{};
   op.version = kApiVersion;
@@ -83,7 +83,7 @@ static inline Status *failure(const char *message) {
   return call(0, kInvalidArgument, message);
 }
 
-// What an attribute is, or `otherwise` where it is left out.
+// Value of an attribute, or `otherwise` where it is left out.
 int64_t attribute(const Info *, const char *name, int64_t otherwise);
 float attribute(const Info *, const char *name, float otherwise);
 
@@ -96,7 +96,7 @@ struct Input {
   const T *as() const { return static_cast<const T *>(data); }
 };
 
-// What a node reads and writes while it computes. The first thing that fails is kept in `status`, and
+// Inputs and outputs of a node while it computes. The first thing that fails is kept in `status`, and
 // all after it does nothing.
 struct Call {
   Context *context;
@@ -143,6 +143,7 @@ struct Scratch {
 
 // Operators of the files *-operator.cpp.
 extern const CustomOp kLinear8, kLinear4, kLinearBlocks8, kAttention, kAttentionFloat16, kAttentionInt8, kBest,
-    kLowRank, kRows8, kRowsBlocks;
+    kLowRank, kRows8, kRowsBlocks, kShortConvolution, kGatedDelta,
+    kSelectiveScan;
 
 }  // namespace chairlift

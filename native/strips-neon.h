@@ -16,7 +16,7 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-// What sums are multiplied by: of each block of a row, and of a column at the end; of all of a row, and of
+// Factors of sums: of each block of a row, and of a column at the end; of all of a row, and of
 // a column at the end; of each block of a row and of a column.
 enum class Scales { kColumns, kStep, kBlocks };
 

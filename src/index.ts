@@ -12,6 +12,7 @@ export type {
   EmbedOptions,
   GenerateOptions,
   Message,
+  MessagePart,
   Model,
   Prompt,
   StructuredOutputs,

@@ -56,6 +56,10 @@ export const LIMITS = {
   eventFrameBytes: 1024,
   /** ... and frames of its message. */
   eventFrames: 4,
+  /** Texts that wait to be saved beyond the KV cache, --prefix-cache-memory and --prefix-cache-dir ... */
+  prefixTierTexts: 64,
+  /** ... bytes on their way to the folder, and as many that are read for requests or that they wait with. */
+  prefixTierBytesInFlight: 512 * 2 ** 20,
   /** Requests that /v1/requests lists. */
   listedRequests: 1000,
   /** Slots of engines that /slots lists. */
@@ -126,6 +130,8 @@ export const LIMITS = {
 
   /** Bytes of a stored answer, its log-probabilities included; a longer one is not kept. */
   cachedAnswerBytes: 2 ** 20,
+  /** Bytes of tensors whose answer is looked up: hashing them takes time in which nobody else is answered. */
+  cachedInputBytes: 2 ** 21,
   /** Requests that one computed answer is for, if they are equal and come while it is computed. */
   sharedRunReaders: 256,
 
@@ -193,7 +199,7 @@ export const LIMITS = {
   /** Milliseconds of computing that a grammar may take to compile. */
   grammarCompileMs: 10_000,
   /** Bytes of memory that compiling a grammar may take. */
-  grammarMemoryBytes: 512 * 2 ** 20,
+  grammarMemoryBytes: 256 * 2 ** 20,
   /** Grammars of one client, and of all clients, that wait to be compiled; further ones get 429. */
   grammarsWaitingPerClient: 64,
   grammarsWaiting: 256,

@@ -28,9 +28,16 @@ export const MODEL_LIMITS = {
   adapterPatternsMs: 1000,
   /** Pixels of each side of what a model takes an image as. */
   imageSide: 2048,
+  /** Tiles that a language model sees of an image, and patches of each, or of an image that keeps its shape. */
+  imageTiles: 256,
+  imagePatches: 2 ** 14,
+  /** Layers of a tower whose sums a text model gets besides what it sees. */
+  deepLayers: 16,
   /** Models of a repository; further folders are not read. */
   repositoryModels: 1000,
 
+  /** Bytes of the scores of all words for all tokens of a text: sparse encoders take no longer ones. */
+  wordScoreBytes: 256 * 2 ** 20,
   vocabSize: 2 ** 22,
   layers: 1024,
   /** Attention heads of a layer. */

@@ -248,6 +248,9 @@ static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) 
   addAttribute(info, "softcap", 0, maybe(3) ? 5.0f : 0.0f);
   addAttribute(info, "epsilon", 0, 1e-5f);
   size_t batches[2], lengths[2], tokens = 0;
+  // Where the positions of each token's row end, and its own.
+  int64_t most[3 * 41 * 2], own[3 * 41 * 2];
+  size_t at = 0;
   for (size_t g = 0; g < numGroups; g++) {
     batches[g] = 1 + below(3);
     lengths[g] = isLargest || maybe(2) ? 1 : 1 + upTo(40);
@@ -295,6 +298,23 @@ static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) 
     longest = int32_t(disturb(int64_t(longest)));
     Buffer &total = context.inputs[context.numInputs - 1];
     if (total.bytes == sizeof longest) fill32(total, &longest);
+    for (size_t token = 0; token < batches[g] * lengths[g]; token++, at++) {
+      const int64_t length = int64_t(lengths[g]);
+      most[at] = longest == length ? length : int64_t(ends[token / lengths[g]]) + 1;
+      own[at] = most[at] - length + int64_t(token % lengths[g]) + 1;
+    }
+  }
+  // Groups that are left out.
+  if (maybe(2)) {
+    while (context.numInputs < 6 + 2 * 5) context.numInputs++;
+    addInput(context, tokens * sizeof(int32_t));
+    Buffer &seen = context.inputs[context.numInputs - 1];
+    for (size_t i = 0; i < tokens && 4 * i + 4 <= seen.bytes; i++) {
+      const int64_t span = most[i] - own[i] + 1;
+      const bool seesMore = !maybe(3) && span > 0;
+      const int32_t end = int32_t(disturb(seesMore ? own[i] + int64_t(below(size_t(span))) : 0));
+      memcpy(seen.data + 4 * i, &end, sizeof end);
+    }
   }
   cacheElement = element;
 }

@@ -14,6 +14,7 @@
 
 #include "cases.h"
 #include "low-rank-reference.h"
+#include "state-cases.h"
 
 using namespace chairlift;
 
@@ -54,7 +55,7 @@ static uint64_t currentCase = 0;
 struct Outcomes {
   uint64_t computed = 0, refused = 0;
 };
-static Outcomes outcomes[10];
+static Outcomes outcomes[kOperators];
 
 // Why cases were refused, and how often.
 struct Reason {
@@ -83,7 +84,9 @@ static void compute(uint64_t seed, const char *instructions, uint64_t *result) {
   else if (which < 6) makeAttention(info, context, which == 3 ? 4 : which == 4 ? 2 : 1);
   else if (which == 6) makeBest(info, context);
   else if (which == 7) makeLowRank(info, context);
-  else makeRows(info, context, which == 9);
+  else if (which < 10) makeRows(info, context, which == 9);
+  else if (which == 10) makeShortConvolution(info, context);
+  else makeRecurrence(info, context, which == 11);
   if (isFuzzing && maybe(64)) context.numInputs = below(context.numInputs + 1);
   if (isFuzzing && maybe(8)) drawFaults();
   const CustomOp *op = operators[which];
@@ -186,7 +189,7 @@ int main(int argc, char **argv) {
   const bool isFuzzing = argc == 4 && strcmp(argv[1], "fuzz") == 0;
   if (!isFuzzing && (argc != 3 || strcmp(argv[1], "compare") != 0)) return 2;
   const ApiBase base = {makeApi, nullptr};
-  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != 10) return 2;
+  if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != kOperators) return 2;
   const char *names[6];
   const size_t numNames = findInstructions(names);
   const uint64_t cases = strtoull(argv[argc - 1], nullptr, 10);

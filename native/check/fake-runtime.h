@@ -45,7 +45,7 @@ static bool isDue(size_t &count) { return count > 0 && --count == 0; }
 // More than a case may take: as if the machine had no more.
 constexpr size_t kMostBytes = 1 << 26;
 
-constexpr size_t kMaxValues = 16;
+constexpr size_t kMaxValues = 17;
 
 struct FakeContext {
   Buffer inputs[kMaxValues], outputs[kMaxValues];
@@ -61,7 +61,8 @@ struct FakeInfo {
   size_t count = 0;
 };
 
-static const CustomOp *operators[10];
+constexpr size_t kOperators = 13;
+static const CustomOp *operators[kOperators];
 static size_t numOperators = 0;
 
 static Status *succeed() { return nullptr; }

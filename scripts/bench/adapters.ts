@@ -39,7 +39,7 @@ const MAX_LENGTH = 256;
 const ROUNDS = 9;
 const WARM_UP_STEPS = 3;
 const STEPS = 15;
-/** Of each text that is compared. */
+/** Tokens of each text that is compared. */
 const COMPARED_TOKENS = 48;
 
 async function randomAdapter(folder: string, config: DecoderConfig, seed: number): Promise<void> {

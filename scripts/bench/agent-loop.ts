@@ -84,7 +84,7 @@ function ttftsOf(conversations: readonly StreamedChat[][]): [number, number, num
   return [ttftOf(0), ttftOf(1), ttftOf(-1)];
 }
 
-/** Servers that run already: times alone, since not all say what they computed. */
+/** Servers that run already; of prompts' tokens what they say that they computed, NaN if they do not say it. */
 async function compareServers(servers: readonly string[]): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   const words = WORDS.map((text) => ({ text: ` ${text}` }));
@@ -101,10 +101,13 @@ async function compareServers(servers: readonly string[]): Promise<void> {
     const sums = conversations.map((one) => one.reduce((sum, { ttftMs }) => sum + ttftMs, 0));
     const last = conversations.at(-1)?.at(-1)?.numPromptTokens ?? NaN;
     const times = [...ttftsOf(conversations), median(sums)].map((ms) => ms.toFixed(0));
-    return [name, String(last), ...times];
+    const computed = conversations.map((one) =>
+      one.reduce((sum, each) => sum + each.numPromptTokens - each.numCachedTokens, 0),
+    );
+    return [name, String(last), String(median(computed)), ...times];
   };
   console.log(`${machineShape()}; ${turns} turns to ${tokens} tokens, rounds: ${rounds}\n`);
-  printTable(['server', 'last prompt', ...TTFTS, 'all turns'], [...all].map(rowOf));
+  printTable(['server', 'last prompt', 'computed', ...TTFTS, 'all turns'], [...all].map(rowOf));
 }
 
 /** Each a token of most vocabularies. */

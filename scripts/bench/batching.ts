@@ -63,7 +63,7 @@ interface Load {
   /** Milliseconds of the model's process for a text. */
   readonly cpuMs: number;
   readonly meanBatch: number;
-  /** Of all that was computed. */
+  /** Share of all that was computed. */
   readonly padding: number;
 }
 
@@ -144,7 +144,7 @@ async function measure(
   };
 }
 
-/** What a process has computed since its start; NaN where the system does not tell. */
+/** CPU time of a process since its start; NaN where the system does not tell. */
 function cpuMsOf(pid: number | undefined): number {
   if (process.platform !== 'linux') return NaN;
   // Behind the name, which may have spaces: user and system time, in hundredths of a second.

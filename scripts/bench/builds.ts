@@ -29,7 +29,7 @@ const { values } = parseArgs({
     precisions: { type: 'string', default: 'int4,int8,fp32' },
     threads: { type: 'string', default: `1,${availableParallelism()}` },
     json: { type: 'boolean', default: false },
-    /** What a process of its own builds: `<folder> <cache> <precision> <threads>`. */
+    /** Build of a process of its own: `<folder> <cache> <precision> <threads>`. */
     one: { type: 'boolean', default: false },
   },
   allowPositionals: true,
@@ -39,9 +39,9 @@ interface Build {
   readonly precision: Precision;
   readonly threads: number;
   readonly seconds: number;
-  /** Of CPU. */
+  /** Seconds of CPU. */
   readonly cpuSeconds: number;
-  /** Of the process, at most. */
+  /** Memory of the process, at most. */
   readonly residentMb: number;
   readonly weightsMb: number;
   /** SHA-256 of the weights, in hex. */

@@ -48,7 +48,7 @@ interface Build {
 
 interface Round {
   readonly tokensPerSecond: number;
-  /** Of the front, in microseconds. */
+  /** CPU time of the front, in microseconds. */
   readonly cpuPerToken: number;
   /** 1 where every token is an event of its own. */
   readonly tokensPerEvent: number;

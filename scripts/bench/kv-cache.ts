@@ -53,7 +53,7 @@ interface Measurement {
   readonly context: number;
   /** Medians in milliseconds, by variant. */
   readonly stepMs: readonly number[];
-  /** Of all rows, one whole prompt after the other. */
+  /** Milliseconds of all rows, one whole prompt after the other. */
   readonly prefillMs: readonly number[];
 }
 

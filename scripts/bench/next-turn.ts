@@ -48,7 +48,7 @@ const SYSTEM = Array.from(
 ).join('\n');
 
 interface Times {
-  /** Of the first turn with the system prompt, of the second. */
+  /** Milliseconds of the first turn with the system prompt, of the second. */
   readonly first: number[];
   readonly second: number[];
 }

@@ -70,7 +70,7 @@ const all = await readEvalFile(values.data ?? (await ownData(chosen)));
 const isPicked = (_: unknown, index: number) => index % Number(values.every) === 0;
 const data = { texts: all.texts.filter(isPicked), questions: all.questions.filter(isPicked) };
 
-/** What a name was kept for by an earlier run, or what `make` gives now. */
+/** Result that a name was kept for by an earlier run, or what `make` gives now. */
 async function kept<T>(name: string, make: () => Promise<T>): Promise<T> {
   const path = join(folder, `${name}.json`);
   // As this script wrote it.

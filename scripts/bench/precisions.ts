@@ -107,7 +107,7 @@ async function build(
     : undefined,
 ): Promise<BuiltModel> {
   const options = { cacheDirectory: defaultCacheDirectory() };
-  // Of random weights only the speed is told, which does not depend on what scales there are.
+  // Random weights have only their speed told, which does not depend on what scales there are.
   const calibrated = () =>
     source.kind === 'random' ? CONSTANT_SCALES : staticCalibration(source, options, null);
   const calibration = precision === 'int8-static' ? await calibrated() : undefined;
@@ -164,7 +164,7 @@ async function compareAll(models: readonly BuiltModel[]): Promise<Speeds[]> {
   return speeds;
 }
 
-/** What int8 is compared with, and by whose kernels. */
+/** Precision that int8 is compared with, and by whose kernels. */
 const COMPARISONS = {
   'int8-static, our own kernels': async () => {
     return compareWithInt8(await build(SMOLLM2, 'int8-static', OURS), OURS);

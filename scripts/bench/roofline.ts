@@ -106,7 +106,7 @@ async function measureMachine(): Promise<Machine> {
   };
 }
 
-/** What a run must move and do at least. A prompt's logits are those of its last token. */
+/** Bytes that a run must move, and operations that it must do, at least. A prompt's logits are those of its last token. */
 function demandOf(precision: Precision, run: Run) {
   const { hidden_size: hidden, intermediate_size: inner, num_hidden_layers: layers } = SHAPE;
   const { num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: headDim } = SHAPE;
@@ -124,7 +124,7 @@ function demandOf(precision: Precision, run: Run) {
   return {
     bytes: weights + positions * positionBytes + logitsBytes,
     products: 2 * (numTokens * linear + numLogits * vocabulary),
-    // Of pairs of a query and a key, and of its weight and the value.
+    // Products of pairs of a query and a key, and of its weight and the value.
     attention: 4 * pairs * layers * heads * headDim,
   };
 }

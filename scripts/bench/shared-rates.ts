@@ -16,7 +16,7 @@ import { printTable } from './lib/table.ts';
 
 const REDIS_PORT = 16_391;
 const KEYS = ['alice', 'bob', 'carol'];
-/** Of a request: what its prompt has, and what it generates. */
+/** Tokens of a request: those of its prompt, and those that it generates. */
 const PROMPT_TOKENS = 4;
 const OUTPUT_TOKENS = 8;
 

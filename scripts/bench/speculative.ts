@@ -91,7 +91,7 @@ function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngi
   return opened;
 }
 
-/** What an engine did for one kind of prompt, in all rounds. */
+/** Work of an engine for one kind of prompt, in all rounds. */
 interface Tally {
   numTokens: number;
   numSteps: number;

@@ -94,7 +94,7 @@ function measureTap(numRows: number): string[] {
   }
   const [unwatched, watched] = [median(times.unwatched), median(times.watched)];
   const more = watched - unwatched;
-  // Of a step of 10 ms, in percent.
+  // Share of a step of 10 ms, in percent.
   const share = (more / 10_000) * 100;
   return [
     String(numRows),

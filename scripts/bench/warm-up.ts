@@ -75,7 +75,7 @@ async function measure(mode: string): Promise<Sample> {
   }
 }
 
-/** Of a prompt that is in no cache. */
+/** Time of a prompt that is in no cache. */
 async function timeToFirstToken(url: string, turn: number): Promise<number> {
   const startedAt = performance.now();
   const response = await fetch(`${url}/v1/completions`, {

@@ -50,6 +50,9 @@ export const FLAGS = [
   ...['-std=c++17', '-O3', '-fPIC', '-fvisibility=hidden', '-fno-exceptions', '-fno-rtti'],
   // Products and sums are fused where the source says so, and nowhere else.
   ...['-fno-threadsafe-statics', '-ffp-contract=off', '-fno-math-errno'],
+  // Copies of functions for some of their arguments, and of loops for some of their steps, would make the
+  // library larger.
+  ...['-fno-ipa-cp-clone', '-fno-peel-loops', '-fno-split-loops'],
   // Nothing is thrown, so nobody unwinds.
   '-fno-asynchronous-unwind-tables',
   ...['-Wall', '-Wextra', '-Werror', '-Wno-psabi', '-g0'],
@@ -65,7 +68,8 @@ export const LINK_FLAGS = [
 ];
 const UNITS = [
   ...['runtime', 'dispatch', 'linear-operator', 'attention-operator', 'best-operator'],
-  ...['low-rank-operator', 'rows-operator'],
+  ...['low-rank-operator', 'rows-operator', 'short-convolution-operator', 'recurrence-operator'],
+  'state-groups',
 ];
 
 /** Hash of all that a library is made of. */

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import torch
 import transformers
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.sentence_transformer.modules import (
     Dense,
     Normalize,
     Pooling,
     Transformer,
 )
+from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 WORDS = "the a cat dog sat ran on over mat moon far high who what is . ?".split()
@@ -225,6 +226,27 @@ def classifier(model: Callable[[], torch.nn.Module], tokenizer):
     return write
 
 
+def sparse(model: Callable[[], torch.nn.Module], tokenizer):
+    """Weights of words as SPLADE has them."""
+
+    def write(folder: Path) -> dict:
+        save(folder, model(), tokenizer)
+        modules = [MLMTransformer(str(folder), max_seq_length=MAX_LENGTH), SpladePooling("max")]
+        whole = SparseEncoder(modules=modules, device="cpu").to(torch.bfloat16)
+        shutil.rmtree(folder)
+        whole.save_pretrained(str(folder), create_model_card=False)
+        whole = SparseEncoder(str(folder), device="cpu").to(torch.float32)
+        limits = {"truncation": True, "max_length": MAX_LENGTH}
+        vectors = whole.encode(TEXTS, convert_to_sparse_tensor=False)
+        return {
+            "texts": TEXTS,
+            "ids": [tokenizer(text, **limits)["input_ids"] for text in TEXTS],
+            "vectors": [[round(value, 6) for value in row] for row in vectors.tolist()],
+        }
+
+    return write
+
+
 def cases() -> dict[str, Callable[[Path], dict]]:
     return {
         "bert": embedder(
@@ -266,6 +288,7 @@ def cases() -> dict[str, Callable[[Path], dict]]:
             ),
             bert_tokenizer(),
         ),
+        "bert-splade": sparse(lambda: transformers.BertForMaskedLM(bert()), bert_tokenizer()),
         "xlm-roberta-topics": classifier(
             lambda: transformers.XLMRobertaForSequenceClassification(
                 xlm_roberta(num_labels=4, problem_type="multi_label_classification")

@@ -108,6 +108,53 @@ def gpt_neox(**config) -> PreTrainedModel:
     return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**shape, **config))
 
 
+def lfm2(**config) -> PreTrainedModel:
+    layers = ["conv", "full_attention", "conv"]
+    shape = {**SHAPE, "num_hidden_layers": len(layers), "layer_types": layers}
+    return transformers.Lfm2ForCausalLM(transformers.Lfm2Config(**{**shape, **config}))
+
+
+# Grouped heads, and a group of queries and keys for two of values.
+DELTA = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+    "linear_conv_kernel_dim": 4,
+    "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+    "num_hidden_layers": 3,
+    "head_dim": 32,
+    # Large enough that norms of heads do not enlarge what rounding makes of small ones.
+    "rms_norm_eps": 0.01,
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 1000.0,
+        "partial_rotary_factor": 0.25,
+    },
+}
+
+
+def qwen3_5(**config) -> PreTrainedModel:
+    return transformers.Qwen3_5ForCausalLM(
+        transformers.Qwen3_5TextConfig(**{**SHAPE, **DELTA, **config})
+    )
+
+
+def granite_hybrid(layers: list[str], **config) -> PreTrainedModel:
+    return transformers.GraniteMoeHybridForCausalLM(
+        transformers.GraniteMoeHybridConfig(
+            **{**SHAPE, "num_hidden_layers": len(layers), "layer_types": layers},
+            **GRANITE,
+            num_local_experts=0,
+            num_experts_per_tok=0,
+            shared_intermediate_size=24,
+            tie_word_embeddings=True,
+            mamba_n_heads=4,
+            **config,
+        )
+    )
+
+
 def gpt_oss(**config) -> PreTrainedModel:
     # A limit low enough that it shows.
     shape = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, "swiglu_limit": 1.5}
@@ -268,18 +315,11 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "granite": lambda: transformers.GraniteForCausalLM(
         transformers.GraniteConfig(**SHAPE, **GRANITE)
     ),
-    "granite-hybrid": lambda: transformers.GraniteMoeHybridForCausalLM(
-        transformers.GraniteMoeHybridConfig(
-            **SHAPE,
-            **GRANITE,
-            num_local_experts=0,
-            num_experts_per_tok=0,
-            shared_intermediate_size=24,
-            layer_types=["full_attention"] * SHAPE["num_hidden_layers"],
-            position_embedding_type="rope",
-            mamba_n_heads=4,
-            tie_word_embeddings=True,
-        )
+    "granite-hybrid": lambda: granite_hybrid(
+        ["full_attention"] * SHAPE["num_hidden_layers"], position_embedding_type="rope"
+    ),
+    "granite-mamba": lambda: granite_hybrid(
+        ["mamba", "full_attention", "mamba"], mamba_d_state=32, mamba_d_conv=4
     ),
     "gemma": lambda: transformers.GemmaForCausalLM(
         transformers.GemmaConfig(**SHAPE, head_dim=32, hidden_act="gelu")
@@ -440,6 +480,44 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     ),
     "gpt-neox": lambda: gpt_neox(rotary_pct=0.5),
     "gpt-neox-sequential": lambda: gpt_neox(use_parallel_residual=False, hidden_act="gelu_new"),
+    # MLPs of 16 channels: 14 are two thirds.
+    "lfm2": lambda: lfm2(intermediate_size=21, block_multiple_of=8),
+    "lfm2-bias": lambda: lfm2(
+        conv_bias=True, conv_L_cache=4, block_auto_adjust_ff_dim=False, tie_word_embeddings=False
+    ),
+    "lfm2-moe": lambda: transformers.Lfm2MoeForCausalLM(
+        transformers.Lfm2MoeConfig(
+            **{
+                **SHAPE,
+                "num_hidden_layers": 3,
+                "layer_types": ["conv", "full_attention", "conv"],
+                "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
+            },
+            num_dense_layers=1,
+            num_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+        )
+    ),
+    "qwen3-next": lambda: transformers.Qwen3NextForCausalLM(
+        transformers.Qwen3NextConfig(
+            **{**SHAPE, **DELTA, "num_hidden_layers": 2, "layer_types": DELTA["layer_types"][:2]},
+            num_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            shared_expert_intermediate_size=24,
+        )
+    ),
+    "qwen3.5": lambda: qwen3_5(attention_bias=True),
+    "qwen3.5-moe": lambda: transformers.Qwen3_5MoeForCausalLM(
+        transformers.Qwen3_5MoeTextConfig(
+            **{**SHAPE, **DELTA, "num_hidden_layers": 2, "layer_types": DELTA["layer_types"][:2]},
+            num_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            shared_expert_intermediate_size=24,
+        )
+    ),
     "gpt-oss": gpt_oss,
     # Blocks have 32 values.
     "gpt-oss-mxfp4": lambda: gpt_oss(intermediate_size=32, num_hidden_layers=1),
@@ -453,6 +531,9 @@ SEEDS = {
     "ernie4.5-moe": 1,
     "glm4-moe": 3,
     "qwen3-moe": 2,
+    "qwen3-next": 1,
+    "qwen3.5-moe": 4,
+    "lfm2-moe": 3,
     "qwen3-moe-sparse": 5,
     "gpt-oss-mxfp4-limit": 1,
 }
@@ -463,7 +544,7 @@ def randomize(model: PreTrainedModel, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         buffers = model.named_buffers()
-        corrections = [each for each in buffers if each[0].endswith("correction_bias")]
+        corrections = [each for each in buffers if each[0].endswith(("correction_bias", "expert_bias"))]
         for name, parameter in [*model.named_parameters(), *corrections]:
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2 and not name.endswith("bias"):

@@ -1,6 +1,6 @@
 """Tiny checkpoints of families.py as GGUF files, by llama.cpp's own converter.
 
-Usage: python3 scripts/references/gguf_families.py <llama.cpp> test/fixtures/families test/fixtures/gguf
+Usage: python3 scripts/references/gguf_families.py <llama.cpp> test/fixtures/families test/fixtures/gguf [case ...]
 Needs: pip install torch transformers; the sources of llama.cpp, as in the package llama-cpp-python
 
 Weights stay as they are; the vocabulary is made up. What the models compute is in families' reference.json.
@@ -43,6 +43,12 @@ CASES = {
     "falcon-norms": {},
     # The converter knows one alpha; what it writes is the base.
     "hunyuan": {"rope_parameters": {"rope_theta": 1000.0 * 20.0 ** (32 / 30)}},
+    # Not those with biases, which llama.cpp does not have.
+    "lfm2": {},
+    "qwen3-next": {},
+    "qwen3.5": {},
+    "qwen3.5-moe": {},
+    "granite-mamba": {"layer_types": ["mamba", "attention", "mamba"]},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }
@@ -72,6 +78,7 @@ def convert(name: str, fields: dict) -> None:
         config = {**ModelBase.load_hparams(folder, False), **fields}
         of = get_model_class(config["architectures"][0])
         of.set_vocab = add_vocabulary
+        of.no_mtp = True
         target = TARGET / f"{name}.gguf"
         model = of(folder, gguf.LlamaFileType.MOSTLY_BF16, target, eager=True, hparams=config)
         if name in WIDTHS:
@@ -89,8 +96,8 @@ def convert(name: str, fields: dict) -> None:
 
 def main() -> None:
     TARGET.mkdir(parents=True, exist_ok=True)
-    for name, fields in CASES.items():
-        convert(name, fields)
+    for name in sys.argv[4:] or CASES:
+        convert(name, CASES[name])
 
 
 main()

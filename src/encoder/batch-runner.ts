@@ -1,7 +1,7 @@
 import { LIMITS } from '../limits.ts';
 import type { Handle } from '../ort/handle.ts';
 import type { EncoderInput, EncoderOutcome } from './process/protocol.ts';
-import { byteLengthOf, type TensorValue } from './tensors/tensor.ts';
+import { byteLengthOfAll, type TensorValue } from './tensors/tensor.ts';
 
 /** Outputs of requests whose batch failed and that were run one by one, together. */
 const MAX_HELD_BYTES = 4 * LIMITS.tensorOutputBytes;
@@ -99,7 +99,7 @@ function bounded(output: readonly TensorValue[]): EncoderOutcome {
     const message = `the output "${texts.name}" has ${texts.data.length} texts; ${LIMITS.tensorStrings} are the most`;
     return { type: 'failed', message };
   }
-  const bytes = output.reduce((sum, tensor) => sum + byteLengthOf(tensor), 0);
+  const bytes = byteLengthOfAll(output);
   if (bytes <= LIMITS.tensorOutputBytes) return { type: 'done', output };
   const message = `its outputs have ${bytes} bytes; ${LIMITS.tensorOutputBytes} are the most`;
   return { type: 'failed', message };
@@ -107,5 +107,5 @@ function bounded(output: readonly TensorValue[]): EncoderOutcome {
 
 function bytesOf(outcome: EncoderOutcome): number {
   if (outcome.type === 'failed') return 0;
-  return outcome.output.reduce((sum, tensor) => sum + byteLengthOf(tensor), 0);
+  return byteLengthOfAll(outcome.output);
 }

@@ -1,9 +1,6 @@
-import { normOutputs } from '../model/encoder/bert-graph.ts';
-import type { BertConfig } from '../model/encoder/encoder-config.ts';
+import { type EncoderConfig, normOutputs } from '../model/encoder/encoder-shape.ts';
 import type { ChannelReaches } from '../model/encoder/smoothing.ts';
-import { runForOutputs } from '../ort/run-for-outputs.ts';
-import { Tensor } from '../ort/tensor.ts';
-import { Session } from '../ort/session.ts';
+import { channelReaches } from './channel-reaches.ts';
 import type { TokenInput } from './process/protocol.ts';
 import { packedFeed } from './token-feeds.ts';
 
@@ -16,21 +13,11 @@ const SEED = 0x2545_f491;
  * large is in the model, and hardly in what it reads.
  * @param graphPath of a graph that shows normalizations
  */
-export function calibrateEncoder(graphPath: string, config: BertConfig): ChannelReaches {
-  const session = new Session(graphPath);
-  const names = normOutputs(config);
-  const inputs = packedFeed(config)(madeUpTexts(config));
-  const tensors = runForOutputs(session, inputs, names);
-  try {
-    const made = tensors.map((tensor) => (tensor instanceof Tensor ? tensor.data : null));
-    return new Map(names.map((name, index) => [name, reachOf(made[index], config)]));
-  } finally {
-    for (const tensor of [...inputs.values(), ...tensors]) tensor.release();
-    session.release();
-  }
+export function calibrateEncoder(graphPath: string, config: EncoderConfig): ChannelReaches {
+  return channelReaches(graphPath, packedFeed(config)(madeUpTexts(config)), normOutputs(config));
 }
 
-function madeUpTexts({ vocabSize, numPositions, firstPosition }: BertConfig): TokenInput[] {
+function madeUpTexts({ vocabSize, numPositions, firstPosition }: EncoderConfig): TokenInput[] {
   const length = Math.min(NUM_TOKENS, numPositions - firstPosition);
   let state = SEED;
   return Array.from({ length: NUM_TEXTS }, () => {
@@ -43,16 +30,4 @@ function madeUpTexts({ vocabSize, numPositions, firstPosition }: BertConfig): To
     });
     return { type: 'tokens', ids, secondStart: length };
   });
-}
-
-/** The largest magnitude of each column. */
-function reachOf(values: unknown, { hiddenSize }: BertConfig): Float32Array {
-  if (!(values instanceof Float32Array))
-    throw new Error('a normalization has an output that is not float32');
-  const reach = new Float32Array(hiddenSize);
-  for (let i = 0; i < values.length; i++) {
-    const column = i % hiddenSize;
-    reach[column] = Math.max(reach[column] ?? 0, Math.abs(values[i] ?? 0));
-  }
-  return reach;
 }

@@ -1,15 +1,18 @@
 import { standInForBinaryAt } from '../files/stand-in.ts';
 import { buildEncoder } from '../model/encoder/build-encoder.ts';
-import {
-  type EncoderFolder,
-  type EncoderKind,
-  inspectEncoderFolder,
-} from '../model/encoder/encoder-folder.ts';
-import { TOKEN_VECTORS } from '../model/encoder/bert-graph.ts';
+import { type EncoderFolder, inspectEncoderFolder } from '../model/encoder/encoder-folder.ts';
+import type { EncoderKind } from '../model/encoder/encoder-kind.ts';
+import { TOKEN_VECTORS } from '../model/encoder/encoder-graph.ts';
+import { WORD_WEIGHTS } from '../model/encoder/output-heads.ts';
 import { buildHeadGraph } from '../model/encoder/sentence-head.ts';
+import { buildImageTower } from '../model/dual/build-image-tower.ts';
+import { inspectDual } from '../model/dual/dual-folder.ts';
+import { buildVision } from '../model/vision/build-vision.ts';
+import { inspectVision } from '../model/vision/vision-folder.ts';
 import { Session } from '../ort/session.ts';
 import { BatchRunner } from './batch-runner.ts';
 import { calibrateEncoder } from './calibrate-encoder.ts';
+import { calibrateImages, calibrateVision } from './calibrate-vision.ts';
 import { openGraph } from './open-graph.ts';
 import type { EncoderInfo, EncoderSource } from './process/protocol.ts';
 import { signatureOf, TensorBatch } from './tensor-batch.ts';
@@ -24,6 +27,8 @@ export interface OpenedEncoder extends Pick<EncoderInfo, 'signature' | 'text' | 
 const WARM_UP_TOKENS = 32;
 
 type TextSource = Extract<EncoderSource, { type: 'text' }>;
+type ImagesSource = Extract<EncoderSource, { type: 'images' }>;
+type VisionSource = Extract<EncoderSource, { type: 'vision' }>;
 
 /**
  * Signature of a text encoder: texts and vectors do not go through the graph's own inputs and outputs.
@@ -35,16 +40,50 @@ const TEXTS: GraphSignature = { inputs: [], outputs: [], isBatched: true };
  * @throws Error when it can't be loaded, or served
  */
 export async function openEncoder(source: EncoderSource, threads: number): Promise<OpenedEncoder> {
-  if (source.type === 'text') return openTextEncoder(source, threads);
-  await requireGraph(source.path);
-  const { session, maxBytes } = await openGraph(source.path, threads);
-  const signature = signatureOf(session, source.isBatched);
-  return {
-    runner: new BatchRunner(new TensorBatch(session, signature)),
-    signature,
-    text: null,
-    maxBytes,
-  };
+  switch (source.type) {
+    case 'text':
+      return openTextEncoder(source, threads);
+    case 'vision':
+      return openTower(source, threads);
+    case 'images':
+      return openImages(source, threads);
+    case 'graph':
+      await requireGraph(source.path);
+      return openTensors(source.path, source.isBatched, threads);
+  }
+}
+
+async function openTensors(
+  path: string,
+  isBatched: boolean | null,
+  threads: number,
+): Promise<OpenedEncoder> {
+  const { session, maxBytes } = await openGraph(path, threads);
+  const signature = signatureOf(session, isBatched);
+  const runner = new BatchRunner(new TensorBatch(session, signature));
+  return { runner, signature, text: null, maxBytes };
+}
+
+async function openTower(
+  { path, mmproj, hiddenSize, precision, cacheDirectory }: VisionSource,
+  threads: number,
+): Promise<OpenedEncoder> {
+  const part = await inspectVision(path, hiddenSize, mmproj);
+  if (part === null) throw new Error(`${path} is not of a model that sees`);
+  const options = { precision, cacheDirectory, calibrate: calibrateVision };
+  // A grid is one image, and tiles are a batch.
+  const isBatched = part.config.kind !== 'grid';
+  return openTensors(await buildVision(part, options), isBatched, threads);
+}
+
+async function openImages(
+  { folder, precision, cacheDirectory }: ImagesSource,
+  threads: number,
+): Promise<OpenedEncoder> {
+  const images = await inspectDual(folder);
+  if (images === null) throw new Error(`${folder} is not of a model with a tower for images`);
+  const options = { precision, cacheDirectory, calibrate: calibrateImages };
+  return openTensors(await buildImageTower(images, options), true, threads);
 }
 
 async function openTextEncoder(source: TextSource, threads: number): Promise<OpenedEncoder> {
@@ -74,18 +113,18 @@ async function openGraphs(
   intraOpThreads: number,
 ): Promise<{ graphs: TextGraphs; dim: number; tokenDim: number | null }> {
   const { graph, modules, kind, facts } = folder;
-  const isReranker = kind === 'reranker';
   if (graph.type === 'weights') {
     const path = await buildEncoder(
       { modules, graph },
       { precision, cacheDirectory, calibrate: calibrateEncoder },
     );
     const session = new Session(path, { intraOpThreads });
-    const output = isReranker ? 'logits' : 'embedding';
+    const output = OWN_OUTPUTS[kind];
     const feed = packedFeed(graph.config);
-    const tokens = isReranker ? null : TOKEN_VECTORS;
-    const tokenDim = isReranker ? null : graph.config.hiddenSize;
-    const graphs = { session, feed, output, tokens, head: null };
+    const isPooled = kind === 'embedding' && graph.config.head === null;
+    const tokens = isPooled ? TOKEN_VECTORS : null;
+    const tokenDim = isPooled ? graph.config.hiddenSize : null;
+    const graphs = { session, feed, output, tokens, head: null, isSparse: kind === 'sparse' };
     return { graphs, dim: lastDim(session, output), tokenDim };
   }
   await requireGraph(graph.file);
@@ -94,13 +133,13 @@ async function openGraphs(
   const output = vectorOutput(session, kind);
   const isPooled = session.outputs.find(({ name }) => name === output)?.shape.length === 2;
   if (isPooled) {
-    const graphs = { session, feed, output, tokens: null, head: null };
+    const graphs = { session, feed, output, tokens: null, head: null, isSparse: false };
     return { graphs, dim: lastDim(session, output), tokenDim: null };
   }
   const tokenDim = lastDim(session, output);
   const head = await buildHeadGraph(modules, tokenDim);
   const headSession = new Session(head.toBytes(), { intraOpThreads });
-  const graphs = { session, feed, output, tokens: output, head: headSession };
+  const graphs = { session, feed, output, tokens: output, head: headSession, isSparse: false };
   return { graphs, dim: lastDim(headSession, 'embedding'), tokenDim };
 }
 
@@ -110,10 +149,18 @@ async function requireGraph(path: string): Promise<void> {
   if (other !== null) throw new Error(`${path} ${other}`);
 }
 
+/** Outputs of the graphs that we build. */
+const OWN_OUTPUTS: Readonly<Record<EncoderKind, string>> = {
+  embedding: 'embedding',
+  reranker: 'logits',
+  sparse: WORD_WEIGHTS,
+};
+
 /** Vectors of tokens go first: the folder says how they become a vector of the text. */
 const VECTOR_OUTPUTS: Readonly<Record<EncoderKind, readonly string[]>> = {
   embedding: ['last_hidden_state', 'token_embeddings', 'sentence_embedding', 'embedding'],
   reranker: ['logits', 'scores'],
+  sparse: [],
 };
 
 function vectorOutput({ outputs }: Session, kind: EncoderKind): string {

@@ -15,6 +15,8 @@ export interface TextGraphs {
   readonly tokens: string | null;
   /** Makes a text's vector out of those of its tokens, see buildHeadGraph. */
   readonly head: Session | null;
+  /** Whether most of the output is 0, and the rest is told with its places. */
+  readonly isSparse: boolean;
 }
 
 /** Batches of texts, each of which becomes a vector, or one for each of its tokens. */
@@ -37,7 +39,8 @@ export class TextBatch implements Batch {
       throw new Error(`the encoder made [${shape.join(', ')}] of ${texts.length} texts`);
     }
     const outputs = texts.map((_text, row): TensorValue[] => {
-      const vector = slice(data, row * dim, (row + 1) * dim);
+      const vector = data.subarray(row * dim, (row + 1) * dim);
+      if (this.#graphs.isSparse) return sparseOf(vector);
       return [{ name: 'vector', datatype: 'FP32', shape: [dim], data: vector }];
     });
     return { outputs, tensors: [vectors] };
@@ -72,6 +75,18 @@ export class TextBatch implements Batch {
     ]);
     return runOnce(head, given, 'embedding');
   }
+}
+
+/** Places of what is not 0, and the numbers there. */
+function sparseOf(vector: Float32Array): TensorValue[] {
+  const places: number[] = [];
+  for (const [place, value] of vector.entries()) if (value !== 0) places.push(place);
+  const shape = [places.length];
+  const weights = Float32Array.from(places, (place) => vector[place] ?? 0);
+  return [
+    { name: 'places', datatype: 'INT32', shape, data: Int32Array.from(places) },
+    { name: 'weights', datatype: 'FP32', shape, data: weights },
+  ];
 }
 
 /** Releases what it is given. */

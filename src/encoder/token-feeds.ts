@@ -1,5 +1,5 @@
 /** Inputs of a text encoder's graph for a batch of texts. */
-import type { BertConfig } from '../model/encoder/encoder-config.ts';
+import type { EncoderConfig } from '../model/encoder/encoder-shape.ts';
 import type { Session } from '../ort/session.ts';
 import { Tensor } from '../ort/tensor.ts';
 import type { TokenInput } from './process/protocol.ts';
@@ -46,12 +46,12 @@ export function exportFeed(session: Session, padTokenId: number): TokenFeed {
   return (texts) => new Map(makers.map(([name, make]) => [name, make(texts)]));
 }
 
-type PackedConfig = Pick<BertConfig, 'firstPosition' | 'numTypes'>;
+type PackedConfig = Pick<EncoderConfig, 'firstPosition' | 'numTypes'>;
 
-/** Feed of graphs from buildBertGraph: tokens one after the other. */
+/** Feed of graphs from buildEncoderGraph: tokens one after the other. */
 export function packedFeed({ firstPosition, numTypes }: PackedConfig): TokenFeed {
   const knownTypeOf = (text: TokenInput, place: number) =>
-    Math.min(typeOf(text, place), numTypes - 1);
+    Math.min(typeOf(text, place), Math.max(0, numTypes - 1));
   return (texts) => {
     const { batch, seq } = tableOf(texts);
     const starts = textStarts(texts);

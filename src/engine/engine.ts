@@ -1,6 +1,7 @@
 import type { GrammarSpec } from '../grammar/grammar-spec.ts';
 import type { GrammarMatchers } from './constraints/grammar-matchers.ts';
 import type { KvCache } from './kv-cache/kv-cache.ts';
+import { requireEmbeddings } from './prompt-embeddings.ts';
 import type { EngineRequest, TokenOutput } from './request.ts';
 import type { Sampler } from './sampling/sampler.ts';
 import type { CostModel } from './costs/cost-model.ts';
@@ -9,8 +10,8 @@ import { Sequence } from './sequence.ts';
 import { MAX_CONSTRAINED_DRAFTS, NO_DRAFTS } from './drafter.ts';
 import { type SlotState, slotStates } from './slot-state.ts';
 import type { Speculator } from './speculation/speculator.ts';
-import type { EngineStats } from './stats.ts';
-import type { Decoder, StepPlan } from './step.ts';
+import type { LoopStats } from './stats.ts';
+import type { Decoder } from './step.ts';
 import type { StepRecord } from './tap/step-record.ts';
 import { StepTap } from './tap/step-tap.ts';
 
@@ -27,6 +28,8 @@ export interface EngineParts {
   readonly durable?: DurableSlots | null;
   /** The scheduler's, for what it counts. */
   readonly speculator?: Speculator | null;
+  /** Width of embeddings in place of tokens; null or left out where prompts have none. */
+  readonly embeddingWidth?: number | null;
 }
 
 /** Slots of a durable KV cache that an earlier process left. */
@@ -60,9 +63,9 @@ export class Engine {
     await grammars.compile(grammar);
   }
 
-  /** @throws RangeError when the request is empty or could never fit a slot */
+  /** @throws RangeError when the request is empty, could never fit a slot, or has wrong embeddings */
   add(request: EngineRequest): void {
-    const { kvCache, grammars, scheduler } = this.#parts;
+    const { kvCache, grammars, scheduler, embeddingWidth = null } = this.#parts;
     const { promptTokenIds, maxTokens } = request;
     if (promptTokenIds.length === 0) throw new RangeError('the prompt is empty');
     if (promptTokenIds.length + maxTokens > kvCache.maxTokens) {
@@ -71,6 +74,7 @@ export class Engine {
           `a sequence has ${kvCache.maxTokens} positions at most`,
       );
     }
+    requireEmbeddings(request, embeddingWidth);
     const sequence = new Sequence(request);
     grammars?.open(sequence);
     scheduler.add(sequence);
@@ -102,7 +106,7 @@ export class Engine {
     const { scheduler, decoder, sampler, costs, grammars } = this.#parts;
     this.#tap?.begin(this.#numSteps);
     const plan = scheduler.plan();
-    this.#stepTokens = plan === null ? 0 : tokensOf(plan);
+    this.#stepTokens = plan?.segments.reduce((sum, { numTokens }) => sum + numTokens, 0) ?? 0;
     if (plan === null) return [];
     const result = decoder.execute(plan);
     const outcome = sampler.sample(result);
@@ -119,7 +123,7 @@ export class Engine {
 
   /** Makes records of steps from now on. @param every records one step of this many; null ends it */
   watch(every: number | null): void {
-    this.#tap = every === null ? null : new StepTap({ ...this.#parts, now: unixMs }, every);
+    this.#tap = every === null ? null : new StepTap(this.#parts, every);
   }
 
   /** The last step's record, once; null if it has none. */
@@ -131,7 +135,7 @@ export class Engine {
     return slotStates(this.#parts.kvCache, this.#parts.scheduler.running);
   }
 
-  get stats(): EngineStats {
+  get stats(): LoopStats {
     const { scheduler, kvCache, speculator } = this.#parts;
     return {
       numRunning: scheduler.running.length,
@@ -143,12 +147,4 @@ export class Engine {
       ...(speculator?.counters ?? NO_DRAFTS),
     };
   }
-}
-
-function unixMs(): number {
-  return performance.timeOrigin + performance.now();
-}
-
-function tokensOf({ segments }: StepPlan): number {
-  return segments.reduce((sum, { numTokens }) => sum + numTokens, 0);
 }

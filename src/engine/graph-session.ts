@@ -28,7 +28,10 @@ export function openGraph(
   given: SessionOptions = {},
   weights: SharedWeights | null = null,
 ): Session {
-  const options = { ...given, nativeKernels: manifest.kernels === 'native' };
+  const { kernels, states, takesImageEnds = false } = manifest;
+  // Operators with states are ours, and attention that is not causal, whoever computes the rest.
+  const nativeKernels = kernels === 'native' || states !== undefined || takesImageEnds;
+  const options = { ...given, nativeKernels };
   try {
     // Paths that lead out of the graph's own folder are refused, and links may be, too.
     if (dirname(path) === weightsFolder) return new Session(path, options, weights);

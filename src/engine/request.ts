@@ -82,6 +82,8 @@ export const AGING_MS = 60_000;
 
 /** Salt of prompts that the operator had computed: all requests find them. No client can name it. */
 export const PUBLIC_SALT = '\0public';
+/** Salt of texts that are computed for the time they take. No client can name it either. */
+export const WARM_UP_SALT = '\0warm-up';
 
 /** How a model marks its thoughts, token by token. Texts are spelled as GrammarVocabulary has them. */
 export interface ThoughtMarks {
@@ -109,10 +111,30 @@ export interface ThoughtBudget extends ThoughtMarks {
   readonly isOpen: boolean;
 }
 
+/** Embeddings that stand in for tokens of a prompt: rows of an image. */
+export interface PromptEmbeddings {
+  /** Position in the prompt of the first. */
+  readonly start: number;
+  /** [numTokens, hidden], float32 */
+  readonly rows: Float32Array<ArrayBuffer>;
+  /** How they lie in the image, row by row; left out where positions do not depend on it. */
+  readonly grid?: EmbeddingGrid | undefined;
+  /** Position where attention of its tokens ends, one more than the last of theirs. Left out where it is causal. */
+  readonly attentionEnd?: number | undefined;
+}
+
+export interface EmbeddingGrid {
+  readonly height: number;
+  readonly width: number;
+}
+
 export interface EngineRequest {
   /** Chosen by the front, unique in the life of the engine process. */
   readonly id: number;
+  /** Ids below 0 are embeddings': see prompt-embeddings.ts. */
   readonly promptTokenIds: Int32Array;
+  /** In order; left out where all of the prompt is tokens. */
+  readonly embeddings?: readonly PromptEmbeddings[];
   /** Tokens already generated, when a request is taken up again after a crash; otherwise empty. */
   readonly outputTokenIds: Int32Array;
   /** Bound on all generated tokens, `outputTokenIds` included. */

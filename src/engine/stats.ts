@@ -1,5 +1,5 @@
 /** The engine's state after an iteration; gauges are levels, the rest counts since start. */
-export interface EngineStats {
+export interface LoopStats {
   readonly numRunning: number;
   readonly numWaiting: number;
   /** Share of the KV cache's memory that running sequences hold, 0 to 1. */
@@ -26,3 +26,35 @@ export interface EngineStats {
   readonly numForcedDraftTokens: number;
   readonly numForcedAcceptedTokens: number;
 }
+
+/** Counts of prefixes beyond the KV cache, in memory and in a folder; all 0 without. */
+export interface PrefixTierStats {
+  /** Prompt tokens that slots did not have and that were looked up there, and those found and loaded. */
+  readonly externalPrefixCacheQueries: number;
+  readonly externalPrefixCacheHits: number;
+  readonly prefixTierMemoryBytes: number;
+  readonly prefixTierMemoryBlocks: number;
+  /** Sums over the whole folder, other models' and servers' files included. */
+  readonly prefixTierFolderBytes: number;
+  readonly prefixTierFolderBlocks: number;
+  /** Blocks saved, and texts of which something was not, since their slot was needed. */
+  readonly prefixTierSaved: number;
+  readonly prefixTierLost: number;
+  /** Files that could not be read or written, or were damaged. */
+  readonly prefixTierErrors: number;
+}
+
+/** Figures that the engine's process tells with each step. */
+export interface EngineStats extends LoopStats, PrefixTierStats {}
+
+export const NO_PREFIX_TIER: PrefixTierStats = {
+  externalPrefixCacheQueries: 0,
+  externalPrefixCacheHits: 0,
+  prefixTierMemoryBytes: 0,
+  prefixTierMemoryBlocks: 0,
+  prefixTierFolderBytes: 0,
+  prefixTierFolderBlocks: 0,
+  prefixTierSaved: 0,
+  prefixTierLost: 0,
+  prefixTierErrors: 0,
+};

@@ -1,10 +1,13 @@
+import type { LoadOperation } from './load-operation.ts';
 import type { TimedRun } from './timed-run.ts';
 import type { Logprobs } from './request.ts';
+import { endOfRun } from './prompt-embeddings.ts';
 import type { Candidates } from './sampling/candidates.ts';
 import type { Sequence } from './sequence.ts';
 
 /** Work on the KV cache's memory, done in order before anything runs. */
 export type CacheOperation =
+  | LoadOperation
   | {
       /** Copies the first `length` positions of a slot to another. */
       readonly type: 'copy';
@@ -111,12 +114,14 @@ const NO_DRAFT = new Int32Array();
 /**
  * The next tokens of a sequence. Logits are wanted of its last token, and of each token of a prompt
  * that is scored.
+ * @param wanted how many, at least 1; fewer, or more, where they would end within an image, see endOfRun
  */
 export function segmentOf(
   sequence: Sequence,
-  numTokens: number,
+  wanted: number,
   start = sequence.numComputedTokens,
 ): Segment {
+  const numTokens = endOfRun(sequence.request, start, start + wanted) - start;
   const isLast = start + numTokens === sequence.numTokens;
   const numLogits = isLast || sequence.scoresPrompt ? 1 : 0;
   return { sequence, start, numTokens, numLogits, draftTokenIds: NO_DRAFT };

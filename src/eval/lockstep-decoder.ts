@@ -3,6 +3,7 @@ import { kvShape } from '../engine/kv-shape.ts';
 import { KvStorage } from '../engine/cpu/kv-storage.ts';
 import { LogitsBuffer } from '../engine/cpu/logits-buffer.ts';
 import { RunBinding } from '../engine/cpu/run-binding.ts';
+import { statesOfSlots } from '../engine/cpu/state-pools.ts';
 import type { BuiltModel } from '../model/manifest.ts';
 import type { Session } from '../ort/session.ts';
 
@@ -32,6 +33,7 @@ export class LockstepDecoder implements Lockstep {
   readonly #session: Session;
   readonly #storage: KvStorage;
   readonly #logits: LogitsBuffer;
+  readonly #states: ReturnType<typeof statesOfSlots>;
   /** By number of slots. */
   readonly #bindings = new Map<number, RunBinding>();
 
@@ -41,15 +43,18 @@ export class LockstepDecoder implements Lockstep {
     this.#session = openGraph(graphPath, model, { intraOpThreads: threads });
     this.#storage = new KvStorage(kvShape(manifest, numSlots, capacity));
     this.#logits = new LogitsBuffer(numSlots, manifest.vocabSize);
+    this.#states = statesOfSlots(manifest, numSlots);
   }
 
   step(inputs: readonly RowInput[]): void {
     const binding = this.#binding(inputs.length);
     const group = binding.group();
     const inputIds = group.inputIds(1);
+    const states = this.#states;
     for (const [slot, { tokenId, position }] of inputs.entries()) {
       inputIds[slot] = BigInt(tokenId);
       group.setLength(slot, position + 1);
+      if (states) group.states?.set(slot, states.rows.rowsAt(slot, position, 1), 1);
     }
     this.#logits.reset();
     binding.run(inputs.map((_, slot) => slot));
@@ -65,12 +70,14 @@ export class LockstepDecoder implements Lockstep {
     this.#session.release();
     this.#logits.release();
     this.#storage.release();
+    this.#states?.pools.release();
   }
 
   #binding(numSlots: number): RunBinding {
     let binding = this.#bindings.get(numSlots);
     if (!binding) {
-      binding = new RunBinding(this.#session, this.#storage, this.#logits);
+      const memory = { storage: this.#storage, logits: this.#logits, states: this.#states };
+      binding = new RunBinding(this.#session, memory);
       binding.group().bindSlots(0, numSlots);
       this.#bindings.set(numSlots, binding);
     }

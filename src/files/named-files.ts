@@ -2,6 +2,7 @@
 import { constants } from 'node:fs';
 import { access, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeFolder } from './make-folder.ts';
 import { UserError } from '../user-error.ts';
 import { isSystemError, meaningOf, type SystemError } from './system-error.ts';
 
@@ -29,6 +30,17 @@ export async function requireWritable(flag: string, path: string): Promise<void>
     const file = await open(path, 'a');
     await file.close();
     if (stats === null) await rm(path);
+  });
+}
+
+/**
+ * Makes a folder, if there is none, whose files are this user's alone.
+ * @throws UserError when it can't be made, listed or written to
+ */
+export async function requireFolder(flag: string, path: string): Promise<void> {
+  await naming(flag, path, async () => {
+    await makeFolder(path, 0o700);
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   });
 }
 

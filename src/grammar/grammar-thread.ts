@@ -32,6 +32,8 @@ export class GrammarThread {
   readonly #options: GrammarThreadOptions;
   /** In the order in which they are compiled. */
   readonly #pending = new Map<number, Pending>();
+  /** Called as matchers are closed, in this order. */
+  readonly #closing: (() => void)[] = [];
   #lastId = 0;
   #memoryBytes = 0;
   #isReady = false;
@@ -77,6 +79,13 @@ export class GrammarThread {
     this.#worker.postMessage(command, []);
   }
 
+  /** Closes a matcher. Resolves once nothing is worked out for it any more, or the thread has ended. */
+  async close(id: number): Promise<void> {
+    if (this.#ended) return;
+    this.post({ type: 'close', id });
+    await new Promise<void>((resolve) => this.#closing.push(resolve));
+  }
+
   /** Ends the thread at once; its tasks fail. */
   terminate(reason: string): void {
     this.#end(new GrammarThreadError(reason));
@@ -84,6 +93,10 @@ export class GrammarThread {
   }
 
   #receive(answer: ThreadAnswer): void {
+    if (answer.type === 'closed') {
+      this.#closing.shift()?.();
+      return;
+    }
     if (answer.type === 'ready') {
       this.#isReady = true;
     } else {
@@ -126,6 +139,7 @@ export class GrammarThread {
     this.#timers.forEach(clearTimeout);
     for (const pending of this.#pending.values()) pending.reject(error);
     this.#pending.clear();
+    for (const closed of this.#closing.splice(0)) closed();
     this.#options.onEnd();
   }
 }

@@ -83,6 +83,7 @@ async function handle(command: ThreadCommand): Promise<void> {
     case 'close':
       matchers.get(command.id)?.matcher.dispose();
       matchers.delete(command.id);
+      answer({ type: 'closed' });
       break;
   }
 }
@@ -139,8 +140,10 @@ async function open(
     const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
     const opened: Matcher = { matcher, match, numTokens: 0, forced: '', isLost: false };
     matchers.set(id, opened);
-    for (const tokenId of tokenIds) acceptToken(opened, tokenId);
-    await match.work(() => publish(opened, true));
+    await match.work(async () => {
+      for (const tokenId of tokenIds) acceptToken(opened, tokenId);
+      await publish(opened, true);
+    });
   } catch {
     match.publishMask(0, tokenIds.length, null);
   }

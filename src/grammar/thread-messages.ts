@@ -47,4 +47,6 @@ export type ThreadAnswer =
       readonly error: string | null;
       /** Memory of the thread's WebAssembly, which never shrinks. */
       readonly memoryBytes: number;
-    };
+    }
+  /** Sent for each `close`, in order: nothing is worked out for that matcher any more. */
+  | { readonly type: 'closed' };

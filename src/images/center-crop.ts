@@ -1,9 +1,20 @@
 import { CHANNELS, type Pixels } from './pixels.ts';
 
-/** The middle of an image, as torchvision cuts it; where the image is smaller, black is around it. */
-export function centerCrop(image: Pixels, width: number, height: number): Pixels {
-  const [left, intoLeft] = placesOf(image.width, width);
-  const [top, intoTop] = placesOf(image.height, height);
+/**
+ * Treatment of a middle between two pixels: as torchvision has it, or the one further up and to the left, as
+ * Transformers does.
+ */
+export type CropRounding = 'half to even' | 'down';
+
+/** The middle of an image; where the image is smaller, black is around it. */
+export function centerCrop(
+  image: Pixels,
+  width: number,
+  height: number,
+  rounding: CropRounding = 'half to even',
+): Pixels {
+  const [left, intoLeft] = placesOf(image.width, width, rounding);
+  const [top, intoTop] = placesOf(image.height, height, rounding);
   const data = new Uint8Array(width * height * CHANNELS);
   const columns = Math.min(width, image.width);
   for (let row = 0; row < Math.min(height, image.height); row++) {
@@ -15,9 +26,14 @@ export function centerCrop(image: Pixels, width: number, height: number): Pixels
 }
 
 /** Where along one axis the part begins that is kept, and where it is put. */
-function placesOf(size: number, wanted: number): [from: number, into: number] {
+function placesOf(
+  size: number,
+  wanted: number,
+  rounding: CropRounding,
+): [from: number, into: number] {
   if (size < wanted) return [0, Math.trunc((wanted - size) / 2)];
-  return [roundToEven((size - wanted) / 2), 0];
+  const middle = (size - wanted) / 2;
+  return [rounding === 'down' ? Math.floor(middle) : roundToEven(middle), 0];
 }
 
 /** Python's `round`. */

@@ -1,5 +1,6 @@
 /** From a file to pixels. Its head is read first: nothing is decoded that is larger than it may be. */
 import type { Metadata, Sharp, SharpOptions } from 'sharp';
+import { IMAGE_LIMITS } from '../image-limits.ts';
 import { ImageError } from './image-error.ts';
 import { readImageHeader } from './image-header.ts';
 import { CHANNELS, type Pixels } from './pixels.ts';
@@ -12,6 +13,12 @@ export interface DecodeLimits {
   /** After which decoding ends. */
   readonly maxSeconds: number;
 }
+
+/**
+ * Treatment of transparency: it is left out, as Pillow's `convert('RGB')` does, or white is seen
+ * through it, as Transformers' processors have it since version 5.
+ */
+export type Transparency = 'left out' | 'on white';
 
 type Open = (file: Uint8Array, options: SharpOptions) => Sharp;
 
@@ -37,11 +44,15 @@ export class ImageDecoder {
   }
 
   /**
-   * The first frame, turned as its EXIF data says, without other metadata: profiles of color and
-   * transparency are left out, as Pillow's `convert('RGB')` does.
+   * The first frame, turned as its EXIF data says, without other metadata: profiles of color are left
+   * out, as Pillow does.
    * @throws ImageError for what is no image, is cut short, or is too large
    */
-  async decode(file: Uint8Array, { maxPixels, maxSeconds }: DecodeLimits): Promise<Pixels> {
+  async decode(
+    file: Uint8Array,
+    { maxPixels, maxSeconds }: DecodeLimits,
+    transparency: Transparency = 'left out',
+  ): Promise<Pixels> {
     numPixels(file, maxPixels);
     const image = this.#open(file, {
       limitInputPixels: maxPixels,
@@ -51,20 +62,28 @@ export class ImageDecoder {
       page: 0,
       pages: 1,
     }).timeout({ seconds: maxSeconds });
-    const { space } = await readable(image.metadata());
+    const { space, hasAlpha } = await readable(image.metadata());
     image.autoOrient();
-    return space === 'cmyk' ? await decodeInk(image) : await decodeLight(image);
+    if (space === 'cmyk') return await decodeInk(image);
+    if (hasAlpha && transparency === 'on white') return await decodeOnWhite(image);
+    return await decodeLight(image);
   }
 }
 
 /**
  * Pixels that an image says it has.
- * @throws ImageError for what is no image, or has more of them than it may
+ * @throws ImageError for what is no image, or has more of them than it may, in all or along a side
  */
 export function numPixels(file: Uint8Array, maxPixels: number): number {
   const header = readImageHeader(file);
   if (header === null) throw new ImageError('it is no PNG, JPEG, WebP or GIF');
   const { width, height } = header;
+  const { imageEdge } = IMAGE_LIMITS;
+  if (Math.max(width, height) > imageEdge) {
+    throw new ImageError(
+      `${width} x ${height} pixels: a side has more than the ${imageEdge} allowed`,
+    );
+  }
   if (width * height <= maxPixels) return width * height;
   throw new ImageError(`${width} x ${height} pixels are more than the ${maxPixels} allowed`);
 }
@@ -73,6 +92,22 @@ async function decodeLight(image: Sharp): Promise<Pixels> {
   const made = image.removeAlpha().toColourspace('srgb').raw({ depth: 'uchar' });
   const { data, info } = await readable(made.toBuffer({ resolveWithObject: true }));
   return { width: info.width, height: info.height, data };
+}
+
+/** White through what is transparent, by Pillow's `alpha_composite`: in 7 bits behind the point. */
+async function decodeOnWhite(image: Sharp): Promise<Pixels> {
+  const made = image.toColourspace('srgb').raw({ depth: 'uchar' });
+  const { data: seen, info } = await readable(made.toBuffer({ resolveWithObject: true }));
+  const { width, height, channels } = info;
+  const data = new Uint8Array(width * height * CHANNELS);
+  for (let from = 0, into = 0; into < data.length; from += channels) {
+    const alpha = seen[from + CHANNELS] ?? 0;
+    for (let channel = 0; channel < CHANNELS; channel++) {
+      const sum = ((seen[from + channel] ?? 0) * alpha + 255 * (255 - alpha) + 128) << 7;
+      data[into++] = (((sum >> 8) + sum) >> 8) >> 7;
+    }
+  }
+  return { width, height, data };
 }
 
 /** Four inks become light by Pillow's formula, whatever paper the file means. */

@@ -1,5 +1,5 @@
 /** From an image to the numbers that a model takes, as its training had them. */
-import { centerCrop } from './center-crop.ts';
+import { centerCrop, type CropRounding } from './center-crop.ts';
 import { ImageError } from './image-error.ts';
 import { CHANNELS, type Pixels } from './pixels.ts';
 import { resize, type Resample } from './resize.ts';
@@ -15,6 +15,7 @@ export interface Preprocessing {
   readonly resize: number | Size | null;
   readonly resample: Resample;
   readonly crop: Size | null;
+  readonly cropRounding?: CropRounding;
   readonly rescale: number;
   readonly mean: readonly number[];
   readonly std: readonly number[];
@@ -44,8 +45,8 @@ function withShorterSide({ width, height }: Size, shorter: number): Size {
 }
 
 /** The part that is kept. */
-export function cropped(image: Pixels, { crop }: Preprocessing): Pixels {
-  return crop === null ? image : centerCrop(image, crop.width, crop.height);
+export function cropped(image: Pixels, { crop, cropRounding }: Preprocessing): Pixels {
+  return crop === null ? image : centerCrop(image, crop.width, crop.height, cropRounding);
 }
 
 /** Numbers of a model's input, one image's. */

@@ -4,7 +4,9 @@
  */
 import { CHANNELS, type Pixels } from './pixels.ts';
 
-export type Resample = 'nearest' | 'box' | 'bilinear' | 'bicubic' | 'lanczos';
+/** As Pillow counts them, and so preprocessor_config.json. */
+export const RESAMPLES = ['nearest', 'lanczos', 'bilinear', 'bicubic', 'box'] as const;
+export type Resample = (typeof RESAMPLES)[number];
 
 /** Bits behind the point of a weight: a byte, and two bits for weights below 0 and above 1, fit into 32. */
 const WEIGHT_BITS = 22;

@@ -41,6 +41,7 @@ export interface DecoderManifest {
   readonly activationDtype: ActivationDtype;
   readonly kvCacheDtype: KvCacheDtype;
   readonly kernels: KernelSet;
+  /** Layers with keys and values in the KV cache: those that attend. */
   readonly numLayers: number;
   readonly numKvHeads: number;
   readonly headDim: number;
@@ -52,6 +53,18 @@ export interface DecoderManifest {
   readonly constantScales?: { readonly matrices: number; readonly of: number } | undefined;
   /** Inputs for adapters that are added while the model runs; left out if the model takes none. */
   readonly adapters?: LiveAdapterShape | undefined;
+  /** Whether a prompt may have embeddings in place of tokens; left out if not. */
+  readonly takesEmbeddings?: boolean | undefined;
+  /** Whether attention within an image is not causal, and so by our own operator; left out if it is. */
+  readonly takesImageEnds?: true | undefined;
+  /** States of layers that have one in place of attention, in order; left out if all attend. */
+  readonly states?: readonly DecoderState[] | undefined;
+}
+
+/** A state of a layer: a pool [rows, width] of float32, a row for each text that has one. */
+export interface DecoderState {
+  readonly name: string;
+  readonly width: number;
 }
 
 /** A graph on disk, ready to be opened. */

@@ -5,7 +5,8 @@ import { MODEL_LIMITS } from '../model-limits.ts';
 
 const MAX_REDIRECTS = 10;
 
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** Statuses of answers that lead on. */
+export const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** No answer came about: no such host, no connection, or it broke. */
 export class ConnectionError extends Error {

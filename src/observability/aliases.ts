@@ -16,6 +16,8 @@ export const VLLM_ALIASES: Aliases = new Map(
     kv_cache_usage_perc: ['gpu_cache_usage_perc'],
     prefix_cache_queries_total: ['gpu_prefix_cache_queries_total'],
     prefix_cache_hits_total: ['gpu_prefix_cache_hits_total'],
+    mm_cache_queries_total: [],
+    mm_cache_hits_total: [],
     cache_config_info: [],
     num_preemptions_total: [],
     prompt_tokens_total: [],

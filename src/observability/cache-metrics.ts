@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { CacheCounts } from '../front/response-cache/cache-counter.ts';
 
 export interface ObservedCaches {
-  /** By what is kept in them: `generation`, `embedding`. */
+  /** By what is kept in them: `generation`, `tensors`, whose memory counts with those, `embedding`. */
   readonly caches: ReadonlyMap<string, { readonly counts: CacheCounts }>;
   /** Null without Redis. */
   readonly redis: { readonly isUp: boolean; readonly numErrors: number } | null;

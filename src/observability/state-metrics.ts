@@ -1,11 +1,17 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Admission } from '../front/queue/admission.ts';
+import type { EmbeddingCounts } from '../front/generation/prompt-image.ts';
 import { type Engine, ENGINE_STATES } from '../front/engine-process/engine-contract.ts';
 
 export interface ObservedState {
   readonly engine: Pick<Engine, 'stats' | 'numCrashes' | 'silentMs' | 'state' | 'info' | 'onStep'>;
   readonly admission: Pick<Admission, 'waiting' | 'waitingTokens' | 'numRejected'>;
+  /** Null or left out for a model that sees nothing. */
+  readonly vision?: { readonly counts: EmbeddingCounts } | null;
 }
+
+/** Where prefixes are kept beyond the KV cache. */
+type Place = 'memory' | 'folder';
 
 /** Metrics that are read from the engine and the queue whenever somebody asks. */
 export function registerStateMetrics(registry: Registry, stateNow: () => ObservedState) {
@@ -112,6 +118,56 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
   });
   counter('prefix_cache_hits_total', 'Tokens found in the prefix cache.', () => {
     return stateNow().engine.stats.prefixCacheHits;
+  });
+  counter(
+    'external_prefix_cache_queries_total',
+    'Prompt tokens that the KV cache did not have and that were looked up beyond it.',
+    () => stateNow().engine.stats.externalPrefixCacheQueries,
+  );
+  counter(
+    'external_prefix_cache_hits_total',
+    'Prompt tokens loaded from there.',
+    () => stateNow().engine.stats.externalPrefixCacheHits,
+  );
+  const byPlace = (name: string, help: string, levels: () => Record<Place, number>): void => {
+    const metric: Gauge<'place'> = new Gauge({
+      name: `chairlift_${name}`,
+      help: `${help} The \`folder\` is counted whole, with other models' and servers' files.`,
+      labelNames: ['place'],
+      registers,
+      collect() {
+        const { memory, folder } = levels();
+        metric.set({ place: 'memory' }, memory);
+        metric.set({ place: 'folder' }, folder);
+      },
+    });
+  };
+  byPlace('prefix_tier_bytes', 'Bytes of prefixes kept beyond the KV cache.', () => {
+    const { prefixTierMemoryBytes, prefixTierFolderBytes } = stateNow().engine.stats;
+    return { memory: prefixTierMemoryBytes, folder: prefixTierFolderBytes };
+  });
+  byPlace('prefix_tier_blocks', 'Their blocks, of 64 tokens.', () => {
+    const { prefixTierMemoryBlocks, prefixTierFolderBlocks } = stateNow().engine.stats;
+    return { memory: prefixTierMemoryBlocks, folder: prefixTierFolderBlocks };
+  });
+  counter('prefix_tier_blocks_saved_total', 'Blocks saved beyond the KV cache.', () => {
+    return stateNow().engine.stats.prefixTierSaved;
+  });
+  counter(
+    'prefix_tier_texts_lost_total',
+    'Texts of which something was not saved, since their slot was needed first.',
+    () => stateNow().engine.stats.prefixTierLost,
+  );
+  counter(
+    'prefix_tier_errors_total',
+    'Files of prefixes that could not be read or written, or were damaged.',
+    () => stateNow().engine.stats.prefixTierErrors,
+  );
+  counter('mm_cache_queries_total', 'Tiles of images whose embeddings were looked up.', () => {
+    return stateNow().vision?.counts.queries ?? 0;
+  });
+  counter('mm_cache_hits_total', 'Tiles of images whose embeddings were known.', () => {
+    return stateNow().vision?.counts.hits ?? 0;
   });
   const misses: Counter<'cause'> = new Counter({
     name: 'chairlift_prefix_cache_misses_total',

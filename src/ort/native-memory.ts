@@ -87,6 +87,22 @@ export class NativeMemory {
     memmove(this.address + BigInt(toOffset), this.address + BigInt(fromOffset), byteLength);
   }
 
+  /** Copies from this memory to an array. @param at index in the array */
+  copyTo(target: Uint8Array, at: number, fromOffset: number, byteLength: number): void {
+    this.#checkRange(fromOffset, byteLength);
+    const bytes = target.subarray(at, at + byteLength);
+    memmove(addressOf(bytes), this.address + BigInt(fromOffset), bytes.byteLength);
+    keepDuringJob(target);
+  }
+
+  /** Copies from an array to this memory. @param at index in the array */
+  copyFrom(source: Uint8Array, at: number, toOffset: number, byteLength: number): void {
+    this.#checkRange(toOffset, byteLength);
+    const bytes = source.subarray(at, at + byteLength);
+    memmove(this.address + BigInt(toOffset), addressOf(bytes), bytes.byteLength);
+    keepDuringJob(source);
+  }
+
   /**
    * Gives back the physical pages that are wholly within the range; their content is void. Does
    * nothing on Windows, where memory only goes back as a whole.

@@ -1,6 +1,7 @@
 /** Services that all requests share; `src/serving` composes them. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { ImageSources } from '../front/images/image-sources.ts';
 import type { TokenMeter } from '../front/caller.ts';
 import type { RequestRecord } from '../front/request-record.ts';
 import type { GenerationCache } from '../front/response-cache/generation-cache.ts';
@@ -65,6 +66,8 @@ export interface ServerContext {
   readonly startedAt: number;
   readonly bodies: Pick<BodyReader, 'read' | 'readWithTail' | 'budget'>;
   readonly unread: UnreadAnswers;
+  /** Images that requests name. */
+  readonly images: ImageSources;
   /** Stored responses. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;

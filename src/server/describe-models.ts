@@ -1,6 +1,6 @@
 /** Models as lists of them describe them. */
 import { basename } from 'node:path';
-import type { EncoderKind } from '../model/encoder/encoder-folder.ts';
+import type { EncoderKind } from '../model/encoder/encoder-kind.ts';
 import type { ModelInfo } from '../front/registry/model-entry.ts';
 import { allAdapters, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
 import type { ModelFacts, ServerContext } from './context.ts';
@@ -117,20 +117,31 @@ function samplingOf({ model: { samplingDefaults: defaults } }: TextRuntime): Jso
   };
 }
 
-/** What a text encoder can be asked for, loaded or not. */
-export function capabilitiesOfEncoder(kind: EncoderKind): readonly string[] {
-  return kind === 'embedding' ? ['embeddings'] : ['rerank', 'score', 'classify'];
+const CAPABILITIES: Readonly<Record<EncoderKind, readonly string[]>> = {
+  embedding: ['embeddings'],
+  reranker: ['rerank', 'score', 'classify'],
+  sparse: ['embed_sparse'],
+};
+
+/** Uses of an encoder, loaded or not. */
+export function capabilitiesOfEncoder(kind: EncoderKind, takesImages: boolean): readonly string[] {
+  return takesImages ? ['embeddings', 'image_embeddings', 'score'] : CAPABILITIES[kind];
 }
 
 function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'text':
-      return runtime.prompts.canChat ? ['completions', 'chat'] : ['completions'];
+      return capabilitiesOfText(runtime.prompts.canChat, runtime.takesImages === true);
     case 'encoder':
-      return capabilitiesOfEncoder(runtime.encoder.kind);
+      return capabilitiesOfEncoder(runtime.encoder.kind, Boolean(runtime.images));
     case 'tensors':
       return ['infer'];
   }
+}
+
+export function capabilitiesOfText(canChat: boolean, takesImages: boolean): readonly string[] {
+  if (!canChat) return ['completions'];
+  return takesImages ? ['completions', 'chat', 'vision'] : ['completions', 'chat'];
 }
 
 function describeStatus({ state, reason }: ModelInfo): JsonObject {

@@ -102,7 +102,7 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
       context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
     }
     if (caller.record && lease.runtime.kind === 'encoder') {
-      const operation = lease.runtime.encoder.kind === 'embedding' ? 'embeddings' : 'rerank';
+      const operation = lease.runtime.encoder.kind === 'reranker' ? 'rerank' : 'embeddings';
       caller.record.asked = { operation, model: lease.definition.name };
     }
     return ofKind(lease, kinds);
@@ -165,6 +165,7 @@ export function modelOf(
   const adapter = found?.adapter.engine ?? null;
   const cacheSaltOf = (client: string, salt: string) => saltOf(client, salt, context.config);
   const generate = generationLine(context, runtime);
+  const images = runtime.takesImages === true ? context.images.ofRequest() : null;
   const started = new Set<AbortController>();
   const keepLoaded = (): (() => void) => {
     started.clear();
@@ -172,10 +173,21 @@ export function modelOf(
   };
   const release = once(() => {
     for (const run of started) run.abort(new Error('the request ended'));
+    images?.release();
     lease.release();
   });
   return {
-    model: { ...runtime, model, modelKey, adapter, cacheSaltOf, generate, started, keepLoaded },
+    model: {
+      ...runtime,
+      model,
+      modelKey,
+      adapter,
+      images,
+      cacheSaltOf,
+      generate,
+      started,
+      keepLoaded,
+    },
     release,
   };
 }

@@ -8,10 +8,12 @@ import type { Generator } from '../front/generation/generation.ts';
 import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import type { NextTurns } from '../front/prefetch/next-turns.ts';
 import type { PinnedPrefixes } from '../front/prefetch/pinned-prefixes.ts';
+import type { ImageReader } from '../front/chat/chat-images.ts';
 import type { Prefetcher } from '../front/prefetch/prefetcher.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import type { TextEncoder } from '../front/embedding/embed-request.ts';
+import type { ImageTower } from '../front/vision/image-encoder.ts';
 import type { ImageClassifier } from '../front/images/image-classifier.ts';
 import type { TensorModel } from '../front/tensors/tensor-model.ts';
 import type { TextModel } from '../front/embedding/text-model.ts';
@@ -94,6 +96,8 @@ export interface TextRuntime extends ServedRuntime {
   readonly pinned: Pick<PinnedPrefixes, 'pin'>;
   /** Null computes nothing ahead of a conversation's next turn. */
   readonly nextTurns: Pick<NextTurns, 'expect'> | null;
+  /** Whether chats may have images; left out for a model that takes text alone. */
+  readonly takesImages?: boolean;
   /** Equal for models that give the same answers: for caches of them. */
   readonly buildId: string;
   /** Equal where weights, graph and tokenizer are, whatever computes them. */
@@ -104,6 +108,8 @@ export interface TextRuntime extends ServedRuntime {
 export interface EncoderRuntime extends ServedRuntime {
   readonly kind: 'encoder';
   readonly encoder: TextEncoder & Pick<TextModel, 'kind' | 'maxTokens' | 'dim' | 'stats'>;
+  /** Vectors of images in the same space; null or left out for a model that takes texts alone. */
+  readonly images?: ImageTower | null;
 }
 
 /** Any ONNX model without state. */
@@ -122,6 +128,8 @@ export interface ServedText extends Omit<TextRuntime, keyof Runtime | 'kind'> {
   readonly modelKey: ModelKey;
   /** Adapter that the request picked; null or left out for the model alone. */
   readonly adapter?: EngineAdapter | null;
+  /** Reads the request's images, and holds them until it lets the model go; null for a model that takes none. */
+  readonly images: ImageReader | null;
   /** Salt that limits who finds a client's prefixes in the cache; see `saltOf`. */
   readonly cacheSaltOf: (client: string, cacheSalt: string) => string;
   /** The stages that a generation of this model goes through. */

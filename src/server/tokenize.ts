@@ -2,7 +2,9 @@
 import type { Hono } from 'hono';
 import type { Caller } from '../front/caller.ts';
 import { encodeTexts } from '../front/prompts/encode-texts.ts';
+import { withImages } from '../front/chat/chat-images.ts';
 import { encodeChat } from '../front/chat/chat-prompt.ts';
+import { toldTokenIds } from '../front/generation/prompt-image.ts';
 import { maxAnsweredTokens, requireAnswerable } from '../front/prompts/prompt-length.ts';
 import { LIMITS } from '../limits.ts';
 import { callerOf } from './auth/auth.ts';
@@ -69,7 +71,8 @@ async function tokenize(served: ServedText, json: unknown, caller: Caller): Prom
     tokens = await encodeText(served, body.prompt, body.add_special_tokens ?? true, caller);
   } else if (body['messages'] !== undefined) {
     const options = { maxTokens: maxAnsweredTokens(served.model), field: 'messages' };
-    tokens = (await encodeChat(served, toChatPrompt(body), options, caller)).tokenIds;
+    const chat = await withImages(served, toChatPrompt(body), caller);
+    tokens = toldTokenIds((await encodeChat(served, chat, options, caller)).tokenIds);
   } else {
     throw badRequest('`prompt` or `messages` is required.', 'prompt', 'missing_required_parameter');
   }

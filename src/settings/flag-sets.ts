@@ -4,6 +4,7 @@ import { BATCHING_FLAGS } from './flags/batching-flags.ts';
 import { CACHE_FLAGS } from './flags/cache-flags.ts';
 import { DEVICE_FLAGS, ENGINE_FLAGS } from './flags/engine-flags.ts';
 import { KEY_FLAGS } from './flags/key-flags.ts';
+import { MEDIA_FLAGS } from './flags/media-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { NETWORK_FLAGS } from './flags/network-flags.ts';
 import { OPERATING_FLAGS } from './flags/operating-flags.ts';
@@ -50,6 +51,7 @@ export const SERVE_FLAGS = [
   ...keysOf(ENGINE_FLAGS),
   ...keysOf(DEVICE_FLAGS),
   ...keysOf(REQUEST_FLAGS),
+  ...keysOf(MEDIA_FLAGS),
   ...keysOf(CACHE_FLAGS),
   ...keysOf(BATCHING_FLAGS),
   ...keysOf(REPLICA_FLAGS),

@@ -11,6 +11,7 @@ import { CLIENT_FLAGS } from './flags/client-flags.ts';
 import { DEVICE_FLAGS, ENGINE_FLAGS } from './flags/engine-flags.ts';
 import { type FlagSpec, isSwitch, nameOf, type ValueOf } from './flags/flag-spec.ts';
 import { KEY_FLAGS } from './flags/key-flags.ts';
+import { MEDIA_FLAGS } from './flags/media-flags.ts';
 import { MODEL_FLAGS } from './flags/model-flags.ts';
 import { NETWORK_FLAGS } from './flags/network-flags.ts';
 import { BATCH_FLAGS, DISTILL_FLAGS, OPTIMIZE_FLAGS } from './flags/offline-flags.ts';
@@ -48,6 +49,7 @@ export const FLAGS = {
   ...ENGINE_FLAGS,
   ...DEVICE_FLAGS,
   ...REQUEST_FLAGS,
+  ...MEDIA_FLAGS,
   ...CACHE_FLAGS,
   ...BATCHING_FLAGS,
   ...REPLICA_FLAGS,
@@ -83,6 +85,7 @@ export const GROUPS: readonly FlagGroup[] = [
   { title: 'Memory and batching', section: 'Memory and speed', flags: ENGINE_FLAGS },
   { title: 'Device', section: 'Memory and speed', flags: DEVICE_FLAGS },
   { title: 'Requests', section: 'Requests', flags: REQUEST_FLAGS },
+  { title: 'Images', section: 'Images', flags: MEDIA_FLAGS },
   { title: 'Caches', section: 'Requests', flags: CACHE_FLAGS },
   { title: 'Encoders and models without state', section: 'Requests', flags: BATCHING_FLAGS },
   { title: 'Replicas', section: 'Replicas', flags: REPLICA_FLAGS },

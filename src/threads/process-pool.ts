@@ -1,9 +1,7 @@
-import { setPriority } from 'node:os';
 import { type ChildEvents, ChildModule } from './child-module.ts';
 import { watchMemory } from './memory-watch.ts';
+import { yieldCores } from './yield-cores.ts';
 
-/** Steps by which Linux lets other processes go first: streams come before what runs here. */
-const NICENESS = 5;
 /** Milliseconds in which a process that is told to end does so by itself. */
 const STOP_MS = 1000;
 const MIB = 2 ** 20;
@@ -135,14 +133,5 @@ class TaskProcess<Task extends object, Result> {
   #end(cause: unknown): void {
     this.#cause ??= cause;
     this.kill();
-  }
-}
-
-/** Threads of a process are as nice as the one that starts them, so it is told before it has any. */
-function yieldCores(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) setPriority(pid, NICENESS);
-  } catch {
-    // It has ended already, or the system does not allow it: it is as good as others then.
   }
 }

@@ -100,6 +100,10 @@ const CASES: readonly Case[] = [
     args: [...serve, '--batch-dir', BELOW_FILE],
     says: [`--batch-dir ${BELOW_FILE}: `, IN_THE_WAY],
   },
+  {
+    args: [...serve, '--prefix-cache-dir', BELOW_FILE],
+    says: [`--prefix-cache-dir ${BELOW_FILE}: `, IN_THE_WAY],
+  },
   { args: [...serve, '--model-repository', NONE], says: ['--model-repository', NONE, NOT_FOUND] },
   { args: ['list', '--model-repository', NONE], says: ['--model-repository', NONE, NOT_FOUND] },
   // The second line says what may have been meant.

@@ -1,10 +1,14 @@
 /** Answers that are kept, with a real model: by two servers that share a Redis, and one without a cache. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { tableGraph } from '../server/support/stateless-models.ts';
 import { needs, REDIS } from '../support/needs.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'Tell me about the sea.' }];
@@ -95,4 +99,22 @@ describe('two servers with a cache and a Redis, and one without', needs(REDIS), 
     socket.close();
     expect(JSON.parse(frame).choices[0].message.content).toBe(content);
   });
+});
+
+test('a model without state answers equal tensors once', async () => {
+  const folder = await temporaryDirectory();
+  await mkdir(join(folder, 'table'));
+  await writeFile(join(folder, 'table/model.onnx'), tableGraph());
+  const server = await startServer(['--model-repository', folder, '--response-cache', '1m']);
+  onTestFinished(async () => {
+    await server.stop();
+  });
+  const look = (...data: number[]) => {
+    const inputs = [{ name: 'index', datatype: 'INT64', shape: [data.length], data }];
+    return ask(server, '/v2/models/table/infer', { inputs });
+  };
+  const first = await look(1, 2);
+  expect(first.status).toBe('miss');
+  expect(await look(1, 2)).toEqual({ ...first, status: 'hit' });
+  expect(await look(2, 1)).toMatchObject({ status: 'miss' });
 });

@@ -36,7 +36,17 @@ function shapeOf({ maxNumSeqs, extraTokens, drafts }: Limits) {
 interface Subject {
   readonly checked: CheckedEngine;
   readonly fail: (id: number) => void;
+  /** Leaves a sequence's next run without a result. */
+  readonly withhold?: (id: number) => void;
   readonly seen: () => Readonly<Record<string, number>>;
+}
+
+function draftsOf({ numDrafts, engine: { stats } }: CheckedEngine) {
+  return {
+    drafts: numDrafts,
+    acceptedTokens: stats.numAcceptedTokens,
+    rejectedTokens: stats.numDraftTokens - stats.numAcceptedTokens,
+  };
 }
 
 const inSlots: fc.Arbitrary<() => Subject> = fc
@@ -63,6 +73,46 @@ const inSlots: fc.Arbitrary<() => Subject> = fc
         joinedRuns: decoder.numJoinedRuns,
         deadTokens: decoder.numDeadTokens,
         discards: checked.numDiscards,
+        ...draftsOf(checked),
+      }),
+    };
+  });
+
+/** Beside states, of which prompts that begin alike have few. */
+const withStates: fc.Arbitrary<() => Subject> = fc
+  .record({
+    ...limits,
+    spareSlots: fc.integer({ min: 0, max: 4 }),
+    budget: fc.option(fc.integer({ min: 6, max: 8 }), { nil: undefined }),
+    states: fc.record({
+      spareRows: fc.integer({ min: 0, max: 24 }),
+      spacing: fc.constantFrom(4, 16, 20, 64),
+    }),
+  })
+  .map(({ spareSlots, prefixCaching, budget, states, ...rest }) => () => {
+    const checked = CheckedEngine.withSlots({
+      ...shapeOf(rest),
+      spareSlots,
+      prefixCaching,
+      states,
+      ...(budget === undefined ? {} : { maxPages: budget }),
+    });
+    const { decoder, states: cache } = checked.memory;
+    let numWithheld = 0;
+    return {
+      checked,
+      fail: (id) => void decoder.failing.add(id),
+      withhold: (id) => {
+        numWithheld += 1;
+        decoder.withheld.add(id);
+      },
+      seen: () => ({
+        joinedRuns: decoder.numJoinedRuns,
+        deadTokens: decoder.numDeadTokens,
+        snapshots: [...(cache?.snapshots ?? [])].length,
+        stepsInParts: decoder.numExecutions - checked.engine.stats.numSteps,
+        withheld: numWithheld,
+        ...draftsOf(checked),
       }),
     };
   });
@@ -82,7 +132,7 @@ const inBlocks: fc.Arbitrary<() => Subject> = fc
       checked,
       // A run that fails takes the engine down there.
       fail: (id) => checked.engine.abort(id),
-      seen: () => ({ mixedRuns: memory.model.numMixedRuns }),
+      seen: () => ({ mixedRuns: memory.model.numMixedRuns, ...draftsOf(checked) }),
     };
   });
 
@@ -122,10 +172,12 @@ const operations = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant('abort' as const), pick: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('fail' as const), pick: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('stray' as const) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('withhold' as const), pick: fc.nat() }) },
 );
 
 describe.each([
   ['slots', inSlots],
+  ['slots, and with states', withStates],
   ['blocks', inBlocks],
 ])('the engine over a fake model with its KV cache in %s', (_, subjects) => {
   it('gives every request its own text, whatever else comes and goes', () => {
@@ -138,7 +190,7 @@ describe.each([
         subjects,
         fc.array(operations, { minLength: 10, maxLength: 80, size: 'max' }),
         (open, script) => {
-          const { checked, fail, seen: seenOnlyThere } = open();
+          const { checked, fail, withhold, seen: seenOnlyThere } = open();
           const submitted = new Map<number, EngineRequest>();
           const dropped = new Set<number>();
           const add = (fields: Partial<EngineRequest>) => {
@@ -148,9 +200,12 @@ describe.each([
             checked.engine.add(request);
             return id;
           };
-          const drop = (pick: number, how: (id: number) => void) => {
+          const liveOne = (pick: number) => {
             const live = [...checked.scheduler.running, ...checked.scheduler.waiting];
-            const id = live[pick % Math.max(1, live.length)]?.id;
+            return live[pick % Math.max(1, live.length)]?.id;
+          };
+          const drop = (pick: number, how: (id: number) => void) => {
+            const id = liveOne(pick);
             if (id === undefined) return;
             dropped.add(id);
             how(id);
@@ -168,6 +223,10 @@ describe.each([
               drop(operation.pick, (id) => checked.engine.abort(id));
             }
             if (operation.type === 'fail') drop(operation.pick, fail);
+            if (operation.type === 'withhold') {
+              const id = liveOne(operation.pick);
+              if (id !== undefined) withhold?.(id);
+            }
             if (operation.type === 'stray') {
               dropped.add(add({ promptTokenIds: Int32Array.of(1, STRAY_TOKEN, 2) }));
             }
@@ -190,9 +249,6 @@ describe.each([
             yields: stats.numYields,
             prefixHits: Number(stats.prefixCacheHits > 0),
             copies: checked.numCopies,
-            drafts: checked.numDrafts,
-            acceptedTokens: stats.numAcceptedTokens,
-            rejectedTokens: stats.numDraftTokens - stats.numAcceptedTokens,
             failures: [...checked.outputs.values()].filter((all) => all.at(-1)?.error).length,
             ...seenOnlyThere(),
           });

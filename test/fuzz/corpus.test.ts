@@ -4,10 +4,11 @@ import { inputsOf } from './guided/corpus.ts';
 import { EVENT_TARGETS } from './guided/event-targets.ts';
 import { READER_TARGETS } from './guided/reader-targets.ts';
 import { SERVER_TARGETS } from './guided/server-targets.ts';
+import { VISION_TARGETS } from './guided/vision-targets.ts';
 import { refusable, requireSendable } from './guided/target.ts';
 import { TARGET_NAMES, targetOf } from './guided/targets.ts';
 
-const TARGETS = [...SERVER_TARGETS, ...READER_TARGETS, ...EVENT_TARGETS];
+const TARGETS = [...SERVER_TARGETS, ...READER_TARGETS, ...VISION_TARGETS, ...EVENT_TARGETS];
 
 describe.each(TARGETS)('$name', (target) => {
   beforeAll(async () => target.start?.());

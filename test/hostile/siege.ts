@@ -95,7 +95,8 @@ async function beside(
   const grpcAddress = `127.0.0.1:${own?.split('=')[1] ?? free}`;
   const [, certificateFile] = flags.join('\n').match(/^--tls-cert=(.*)$/m) ?? [];
   const certificate = certificateFile === undefined ? undefined : readFileSync(certificateFile);
-  const door = { grpcAddress, certificate };
+  const model = await firstModel(server.url);
+  const door = { grpcAddress, certificate, model };
   const over = new AbortController();
   const clients = HONEST_KEYS.map((key) => {
     const client = new Client({ url: server.url, key, localAddress: '127.0.0.1' });
@@ -113,6 +114,15 @@ async function beside(
     await Promise.all(clients);
     await server.stop();
   }
+}
+
+/** The one that requests get which name none. */
+async function firstModel(url: string): Promise<string> {
+  const [key = ''] = HONEST_KEYS;
+  const client = new Client({ url, key, localAddress: '127.0.0.1' });
+  const { text } = await client.send('/v1/models', { method: 'GET' });
+  const { data } = JSON.parse(text) as { data: readonly { id: string }[] };
+  return data[0]?.id ?? '';
 }
 
 const startedAt = performance.now();

@@ -62,6 +62,14 @@ describe('an image is refused', () => {
     expect(await refusal(await drawn(100, 101).png().toBuffer())).toMatch(/pixels/);
   });
 
+  test('that is longer than any filter should be', async () => {
+    const long = await drawn(65_536, 1).png().toBuffer();
+    const limits = { maxPixels: 100_000, maxSeconds: 5 };
+    await expect(decoder.decode(long, limits)).rejects.toThrow(/a side has more than the 65535/);
+    const longest = await drawn(1, 65_535).png().toBuffer();
+    await expect(decoder.decode(longest, limits)).resolves.toMatchObject({ height: 65_535 });
+  });
+
   test('that is cut short', async () => {
     for (const form of ['png', 'jpeg', 'webp', 'gif'] as const) {
       const file = await drawn()

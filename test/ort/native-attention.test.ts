@@ -94,6 +94,8 @@ interface Group {
   readonly tokens: number;
   /** By row, after this step. */
   readonly lengths: readonly number[];
+  /** By token where the positions end that it sees, if that is after its own. */
+  readonly ends?: readonly number[];
 }
 
 /** Runs the node; gives its output. */
@@ -116,6 +118,7 @@ function run(
   const hasNorms = a.norms !== 'none';
   const output = new Float32Array(numTokens * a.heads * a.headDim).fill(NaN);
   const [first] = groups;
+  const ends = groups.flatMap((group) => group.ends ?? []);
   runNode(
     {
       opType: OPERATORS[first?.cache.type ?? 'float'],
@@ -150,6 +153,12 @@ function run(
           },
           { type: 'int32', shape: [], data: Int32Array.of(Math.max(...lengths)) },
         ]),
+        ...(ends.length === 0
+          ? []
+          : [
+              ...Array.from({ length: 5 * (2 - groups.length) }, () => undefined),
+              { type: 'int32' as const, shape: [ends.length], data: Int32Array.from(ends) },
+            ]),
       ],
       outputs: [
         floats([numTokens, a.heads * a.headDim], output),
@@ -168,7 +177,7 @@ function sequence(a: ReferenceAttention, seed: number, length: number) {
   const qkv = randomNumbers(seed, length * width, 0.7);
   const tokens = Array.from({ length }, (_, t) => qkv.subarray(t * width, (t + 1) * width));
   const part = (start: number, end: number) => qkv.subarray(start * width, end * width);
-  return { part, expected: () => attend(a, tokens) };
+  return { part, expected: (ends?: readonly number[]) => attend(a, tokens, ends) };
 }
 
 /** A sequence of its own, chunk by chunk. */
@@ -178,6 +187,7 @@ function inChunks(
   chunks: readonly number[],
   instructions: string | null = null,
   threads = 1,
+  ends?: readonly number[],
 ): Float32Array {
   const total = chunks.reduce((sum, size) => sum + size, 0);
   const { part } = sequence(a, 1, total);
@@ -186,7 +196,13 @@ function inChunks(
   let start = 0;
   for (const size of chunks) {
     const end = start + size;
-    const group = { cache, qkv: [part(start, end)], tokens: size, lengths: [end] };
+    const group = {
+      cache,
+      qkv: [part(start, end)],
+      tokens: size,
+      lengths: [end],
+      ...(ends && { ends: ends.slice(start, end) }),
+    };
     outputs.push(run(a, [group], instructions, threads));
     start = end;
   }
@@ -248,6 +264,68 @@ describe.each(SHAPES)('%j', (shape) => {
     ];
     for (const other of others) expect(bytesOf(other).equals(bytesOf(whole))).toBe(true);
   });
+});
+
+/** Images of a text of 296 tokens; one is longer than a block of positions, and one is a single token. */
+const IMAGES = [
+  [5, 40],
+  [100, 250],
+  [260, 261],
+] as const;
+const ENDS = Array.from(
+  { length: 296 },
+  (_, token) => IMAGES.find(([first, end]) => first <= token && token < end)?.[1] ?? 0,
+);
+
+describe.each(SHAPES)('tokens that see all of an image, %j', (shape) => {
+  const a = reference(shape);
+  let expected: number[];
+  beforeAll(() => {
+    expected = sequence(a, 1, 296).expected(ENDS).flat();
+  });
+
+  test.each(TOLERANCES)('in a cache of %s, are what plain loops compute', (type, tolerance) => {
+    const whole = presentInstructions().map((name) => inChunks(a, type, [296], name, 1, ENDS));
+    expect(worstOf(whole[0] ?? new Float32Array(), expected)).toBeLessThan(tolerance);
+    const others = [
+      inChunks(a, type, [5, 41, 204, 11, 1, 34], null, 3, ENDS),
+      inChunks(a, type, [296], null, 3, ENDS),
+    ];
+    for (const result of [...whole, ...others]) {
+      expect(bytesOf(result).equals(bytesOf(whole[0] ?? result))).toBe(true);
+    }
+  });
+});
+
+test('a context that is split is so for images, too', () => {
+  const a = reference({ heads: 1, kvHeads: 1, headDim: 32 });
+  const ends = Array.from({ length: 600 }, (_, token) => (token < 580 ? 0 : 599));
+  const single = inChunks(a, 'float', [580, 20], null, 3, ends);
+  expect(worstOf(single, sequence(a, 1, 600).expected(ends).flat())).toBeLessThan(2e-5);
+  expect(bytesOf(inChunks(a, 'float', [600], null, 1, ends)).equals(bytesOf(single))).toBe(true);
+});
+
+test('an image that was computed is seen by what is left of it', () => {
+  const a = reference({ heads: 2, kvHeads: 1, headDim: 32, window: 20 });
+  const { part, expected } = sequence(a, 1, 296);
+  const cache = new Cache(a, 'float', 1, 304);
+  const all = { cache, qkv: [part(0, 296)], tokens: 296, lengths: [296], ends: ENDS };
+  const whole = run(a, [all]);
+  const rest = { qkv: [part(180, 296)], tokens: 116, ends: ENDS.slice(180) };
+  const again = run(a, [{ ...all, ...rest }]);
+  expect(bytesOf(again).equals(bytesOf(whole.subarray(180 * 64)))).toBe(true);
+  expect(worstOf(whole, expected(ENDS).flat())).toBeLessThan(2e-5);
+});
+
+test.each([
+  [[0, 0, 0, 5], 'sees more than its row has'],
+  [[0, -1, 0, 0], 'sees more than its row has'],
+  [[0, 0, 0], 'not an end for each token'],
+])('ends %j are refused', (ends, message) => {
+  const a = reference({ heads: 1, kvHeads: 1, headDim: 16 });
+  const group = { cache: new Cache(a, 'float', 1, 16), tokens: 4, lengths: [4], ends };
+  const qkv = [sequence(a, 1, 4).part(0, 4)];
+  expect(() => run(a, [{ ...group, qkv }])).toThrow(message);
 });
 
 test.each(TOLERANCES)(

@@ -9,6 +9,10 @@ const messages = [
   message('a2', 'q1', { tokens: [{ token: 'x', bytes: [120], logprob: -1, top: [] }] }),
 ];
 
+function withImage(image: string) {
+  return message('q1', null, { attachments: [{ name: 'a [dot].png', text: '', image }] });
+}
+
 test('chats come back with other ids, and the same shape', () => {
   const chosen = { root: 'q1', q1: 'a1' };
   const [back] = fromJson(toJson([{ chat: chat({ chosen }), messages }]));
@@ -43,9 +47,20 @@ test.each([
   toJson([{ chat: chat(), messages: [message('q1', null, { role: 'evil' as 'user' })] }]),
   toJson([{ chat: chat(), messages: [message('q1', null, { content: 7 as unknown as string })] }]),
   toJson([{ chat: chat(), messages: [message('a1', null, { toolCalls: [{}] as unknown as [] })] }]),
+  toJson([{ chat: chat(), messages: [withImage('https://evil.example/pixel.png')] }]),
+  toJson([{ chat: chat(), messages: [withImage('data:image/svg+xml;base64,AAAA')] }]),
   toJson([{ chat: chat(), messages: [message('a1', null, { tokens: [{}] as unknown as [] })] }]),
 ])('other files are refused', (text) => {
   expect(() => fromJson(text)).toThrow(/chat/i);
+});
+
+test('images stay with their question', () => {
+  const url = 'data:image/png;base64,iVBORw0KGgo=';
+  const [back] = fromJson(toJson([{ chat: chat(), messages: [withImage(url)] }]));
+  expect(back?.messages[0]?.attachments).toEqual([{ name: 'a [dot].png', text: '', image: url }]);
+  expect(toMarkdown(chat(), [withImage(url)])).toBe(
+    `# A chat\n\n## User\n\n![a dot.png](${url})\n\nq1\n`,
+  );
 });
 
 test('as Markdown', () => {

@@ -72,3 +72,15 @@ test('a request as a program, without a key and with quotes that hold', () => {
   expect(copyAs('openai', body, 'http://here')).toContain("baseURL: 'http://here/v1'");
   expect(copyAs('WebSocket', body, 'https://here')).toContain('wss://here/v1/chat/completions');
 });
+
+test('images stand before the text', () => {
+  const attachments = [
+    { name: 'a.txt', text: 'A' },
+    { name: 'b.png', text: '', image: 'data:image/png;base64,AA==' },
+  ];
+  const path = [message('q1', null, { attachments })];
+  expect(toRequestBody(path, DEFAULT_SETTINGS, null).messages[0]?.content).toEqual([
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+    { type: 'text', text: 'a.txt:\n```\nA\n```\n\nq1' },
+  ]);
+});

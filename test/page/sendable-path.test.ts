@@ -8,7 +8,9 @@ const CALL = { id: 'c1', name: 'f', arguments: '{}' };
 function sent(...path: ReturnType<typeof message>[]) {
   const { messages } = toRequestBody(path, DEFAULT_SETTINGS, null);
   return messages.map(({ role, content, tool_calls: calls }) =>
-    calls === undefined ? `${role}: ${content}` : `${role} calls`,
+    calls === undefined
+      ? `${role}: ${typeof content === 'string' ? content : ''}`
+      : `${role} calls`,
   );
 }
 

@@ -175,7 +175,11 @@ describe('/v1/chat/completions refuses', () => {
     ['messages.1.role', { messages: [user, { role: 'robot', content: 'Hi' }] }],
     ['messages.0.content', { messages: [{ role: 'user' }] }],
     ['messages.0.content', { messages: [{ role: 'user', content: 5 }] }],
-    ['messages.0.content.0.type', { messages: [{ ...user, content: [{ type: 'image_url' }] }] }],
+    ['messages.0.content.0.type', { messages: [{ ...user, content: [{ type: 'video_url' }] }] }],
+    [
+      'messages.0.content.0.image_url',
+      { messages: [{ ...user, content: [{ type: 'image_url' }] }] },
+    ],
     ['messages.0.content.0.text', { messages: [{ ...user, content: [{ type: 'text' }] }] }],
     ['max_completion_tokens', { messages: [user], max_completion_tokens: 0 }],
     ['max_completion_tokens', { messages: [user], max_completion_tokens: 5000 }],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { TopTokens } from '../../src/front/generation/token-logprob.ts';
 import { fakeLogprob } from '../support/fake-engine.ts';
 import { answerOf, chunksOf, errorOf, post, type Answer } from './support/client.ts';
 import { babbles, EOS_TOKEN_ID, says, tokensOf, useServers } from './support/test-server.ts';
@@ -227,7 +228,7 @@ test('an impossible token has a log-probability that JSON can hold', async () =>
         tokenId: 1,
         logprob: -0.5,
         rank: 1,
-        top: [{ tokenId: 2, logprob: -Infinity }],
+        top: new TopTokens([2], [-Infinity]),
         textOffset: 0,
         isShown: true,
       },

@@ -33,6 +33,8 @@ const SAMPLES = [
   '{"temperature":0.5}',
   'a secret of many characters',
   '/llm',
+  '{"image":3}',
+  'images.example',
 ];
 
 let file: ConfigFile;

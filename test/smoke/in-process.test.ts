@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { temporaryCache } from '../support/temporary-cache.ts';
+import { visionFolder, visionReference } from '../support/vision.ts';
 
 const run = promisify(execFile);
 const cache = await temporaryCache();
@@ -131,4 +132,29 @@ test('a server within a program serves until it is closed, and leaves nothing', 
     print(again.url === server.url);
     await again.close();`);
   expect(lines).toEqual([200, true, 'gone', true]);
+});
+
+test('a model that sees is given files of images', async () => {
+  const reference = await visionReference('smolvlm');
+  const prompt = reference.prompts['one image'];
+  const lines = await printed(`import { readFile } from 'node:fs/promises';
+    import { loadModel } from 'chairlift';
+    const model = await loadModel(${JSON.stringify(visionFolder('smolvlm'))}, { precision: 'fp32' });
+    const image = await readFile(${JSON.stringify(resolve('test/fixtures/vision/images/wide.png'))});
+    const [{ role, content }] = ${JSON.stringify(prompt?.messages)};
+    const parts = content.map((part) => (part.type === 'image' ? { ...part, image } : part));
+    const tokens = await model.tokenize([{ role, content: parts }]);
+    print(tokens.length);
+    const options = { temperature: 0, maxTokens: 16, ignoreEos: true };
+    const ids = [];
+    for await (const { tokenIds } of model.stream([{ role, content: parts }], options)) ids.push(...tokenIds);
+    print(ids);
+    const wrong = [{ role, content: [{ type: 'image', image: Buffer.from('no image') }] }];
+    print(await model.generate(wrong).catch((error) => [error.name, error.message]));
+    await model.close();`);
+  expect(lines).toEqual([
+    prompt?.ids.length,
+    prompt?.greedy,
+    ['InvalidRequestError', expect.stringContaining('PNG, JPEG, WebP or GIF')],
+  ]);
 });

@@ -7,6 +7,7 @@ import { ThoughtBudgets } from '../../src/engine/sampling/thought-budget.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
 import type { DraftSource } from '../../src/engine/speculation/draft-source.ts';
 import { Speculator } from '../../src/engine/speculation/speculator.ts';
+import { StatefulDecoder } from '../../src/engine/states/stateful-decoder.ts';
 import type { StepPlan } from '../../src/engine/step.ts';
 import type { CheckedMemory } from './checked-memory.ts';
 import { CheckedSlots, type SlotsShape } from './checked-slots.ts';
@@ -42,13 +43,15 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
   constructor(shape: EngineShape, memory: Memory) {
     this.#shape = shape;
     this.memory = memory;
-    const { kvCache, costs, decoder } = memory;
+    const { kvCache, costs, states } = memory;
+    const decoder = states ? new StatefulDecoder(memory.decoder, states) : memory.decoder;
     const { maxNumSeqs, maxNumBatchedTokens } = shape;
     const speculator = shape.drafts
       ? new Speculator({
           source: shape.drafts,
           kvCache,
           costs,
+          states: states ?? null,
           maxTokens: 6,
           maxNumBatchedTokens,
           minGain: shape.minGain ?? 0,

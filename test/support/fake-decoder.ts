@@ -1,5 +1,6 @@
 import { SlotLayout, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { EngineRequest } from '../../src/engine/request.ts';
+import type { StateCache } from '../../src/engine/states/state-cache.ts';
 import type { TimedRun } from '../../src/engine/timed-run.ts';
 import {
   type CacheOperation,
@@ -16,6 +17,8 @@ export const FAKE_VOCAB_SIZE = 97;
 /** Token that dead slots write, and the one that pads prompts. */
 const DEAD_TOKEN = -1;
 const PADDING = -2;
+/** Token that a run which fails leaves in the row that it was to write. */
+const LOST = -3;
 
 /** Token that the fake model says after a text: depends on every token and its place. */
 export function fakeNextToken(tokenIds: Iterable<number>): number {
@@ -52,19 +55,33 @@ export class FakeDecoder implements Decoder {
   readonly capacity: number;
   /** Sequences whose next run fails. */
   readonly failing = new Set<number>();
+  /** Sequences after whose next run nothing can be sampled. */
+  readonly withheld = new Set<number>();
+  numExecutions = 0;
   /** Runs of several prompts, padded. */
   numJoinedRuns = 0;
   /** Slots that decode runs computed for nobody. */
   numDeadTokens = 0;
+  /** [rows] Texts that the states are after. */
+  readonly rows: number[][] = [];
   readonly #layout: SlotLayout;
+  readonly #states: StateCache | null;
 
-  constructor(numSlots: number, capacity: number, layout = new SlotLayout({})) {
+  /** @param states that it has beside its slots */
+  constructor(
+    numSlots: number,
+    capacity: number,
+    layout = new SlotLayout({}),
+    states: StateCache | null = null,
+  ) {
+    this.#states = states;
     this.slots = Array.from({ length: numSlots }, () => []);
     this.capacity = capacity;
     this.#layout = layout;
   }
 
   execute({ cacheOperations, segments }: StepPlan): StepResult {
+    this.numExecutions += 1;
     for (const operation of cacheOperations) this.#apply(operation);
     const { decode, prefill, verify, ...layout } = this.#layout.runsOf(segments);
     for (const operation of layout.cacheOperations) this.#apply(operation);
@@ -97,12 +114,37 @@ export class FakeDecoder implements Decoder {
       this.#write(sequence.slot, start, tokenIdsOf(segment));
       timedRuns.push({ ...none, verify: [{ start, length }] });
     }
+    this.#runStates(segments);
     return { ...this.#resultsOf(segments), timedRuns };
+  }
+
+  /** Reads every sequence's state, which must be of its own text, and writes the one after the segment. */
+  #runStates(segments: readonly Segment[]): void {
+    const states = this.#states;
+    if (!states) return;
+    const runs = segments.map((segment) => ({ segment, ...states.rowsOf(segment) }));
+    const written = new Set(runs.map(({ to }) => to));
+    if (written.size < runs.length) throw new Error('two sequences write one row');
+    for (const { segment, from, to } of runs) {
+      const { sequence, start } = segment;
+      if (from === to || written.has(from)) throw new Error(`row ${from} is read and written`);
+      const before = from < 0 ? [] : (this.rows[from] ?? []);
+      const own = [...sequence.tokenIds(0, start)];
+      if (before.join() !== own.join()) throw new Error(`row ${from} has a state of another text`);
+      const isLost = this.failing.has(sequence.id);
+      this.rows[to] = [...before, ...(isLost ? [LOST] : tokenIdsOf(segment))];
+    }
   }
 
   /** Pages that hold anything. */
   touchedPages(pageLength: number): number {
     return this.slots.reduce((sum, cells) => sum + Math.ceil(cells.length / pageLength), 0);
+  }
+
+  /** Positions of a slot as a prefix tier saves them: their tokens. */
+  read(slot: number, start: number, numPositions: number): Uint8Array {
+    const tokenIds = this.#slot(slot).slice(start, start + numPositions);
+    return new Uint8Array(Int32Array.from(tokenIds).buffer);
   }
 
   #resultsOf(segments: readonly Segment[]): Pick<StepResult, 'logits' | 'failures'> {
@@ -113,7 +155,7 @@ export class FakeDecoder implements Decoder {
       const isStray = tokenIdsOf(segment).some((tokenId) => tokenId >= FAKE_VOCAB_SIZE);
       if (isStray || this.failing.has(sequence.id)) {
         failures.push({ sequence, message: 'made to fail' });
-      } else if (numLogits > 0) {
+      } else if (numLogits > 0 && !this.withheld.delete(sequence.id)) {
         const first = start + numTokens - numLogits + 1;
         const rows = Array.from({ length: numLogits }, (_, index) =>
           this.#logits(sequence.slot, first + index),
@@ -127,6 +169,13 @@ export class FakeDecoder implements Decoder {
   #apply(operation: CacheOperation): void {
     if (operation.type === 'discard') {
       this.#slot(operation.slot).splice(operation.start);
+      return;
+    }
+    if (operation.type === 'load') {
+      const tokenIds = operation.blocks.flatMap(({ buffer, byteOffset, byteLength }) => [
+        ...new Int32Array(buffer, byteOffset, byteLength / Int32Array.BYTES_PER_ELEMENT),
+      ]);
+      this.#slot(operation.slot).splice(operation.start, tokenIds.length, ...tokenIds);
       return;
     }
     const copied = this.#slot(operation.from).slice(0, operation.length);

@@ -22,6 +22,7 @@ const INFO: EngineInfo = {
   kvBlockTokens: 16,
   threads: 1,
   hiddenSize: null,
+  embeddingWidth: null,
   sharedMemoryFd: null,
 };
 

@@ -47,6 +47,7 @@ const INFO: EngineInfo = {
   kvBlockTokens: 16,
   threads: 1,
   hiddenSize: 4,
+  embeddingWidth: null,
   sharedMemoryFd: null,
 };
 

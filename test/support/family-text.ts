@@ -12,6 +12,10 @@ import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest, READS_LOGITS } from './engine-requests.ts';
 import { FAMILY_FIXTURES } from './families.ts';
 
+/** Those of families whose layers have states. */
+export const HYBRID_FIXTURES = 'test/fixtures/hybrids';
+export const HYBRID_GGUF = 'test/fixtures/hybrids-gguf';
+
 const referencesSchema = z
   .array(
     z.object({
@@ -24,8 +28,8 @@ const referencesSchema = z
   )
   .min(2);
 
-export async function readReferences(name: string) {
-  const text = await readFile(join(FAMILY_FIXTURES, name, 'reference.json'), 'utf8');
+export async function readReferences(name: string, fixtures = FAMILY_FIXTURES) {
+  const text = await readFile(join(fixtures, name, 'reference.json'), 'utf8');
   return referencesSchema.parse(JSON.parse(text)).map(({ max_model_len, logits, ...rest }) => ({
     ...rest,
     maxModelLen: max_model_len,

@@ -116,23 +116,31 @@ export interface ReferenceAttention {
   readonly sinks: readonly number[] | null;
 }
 
-/** Attention of one sequence from its first token on: by token, [heads * head_dim]. */
-export function attend(a: ReferenceAttention, qkv: readonly Float32Array[]): number[][] {
+/**
+ * Attention of one sequence from its first token on: by token, [heads * head_dim].
+ * @param ends where the positions end that a token sees, if that is after its own
+ */
+export function attend(
+  a: ReferenceAttention,
+  qkv: readonly Float32Array[],
+  ends: readonly number[] = [],
+): number[][] {
   const { heads, kvHeads, headDim } = a;
-  const keys: number[][] = [];
-  const values: number[][] = [];
+  const partOf = (token: Float32Array, first: number, count: number) =>
+    Array.from(token.subarray(first * headDim, (first + count) * headDim));
+  const keys = qkv.map((token, position) =>
+    turnHeads(a, partOf(token, heads, kvHeads), a.keyNorm, position),
+  );
+  const values = qkv.map((token) => partOf(token, heads + kvHeads, kvHeads));
   return qkv.map((token, position) => {
-    const part = (first: number, count: number) =>
-      Array.from(token.subarray(first * headDim, (first + count) * headDim));
-    const queries = turnHeads(a, part(0, heads), a.queryNorm, position);
-    keys.push(turnHeads(a, part(heads, kvHeads), a.keyNorm, position));
-    values.push(part(heads + kvHeads, kvHeads));
+    const queries = turnHeads(a, partOf(token, 0, heads), a.queryNorm, position);
+    const end = Math.max(position + 1, ends[position] ?? 0);
     const first = a.window > 0 ? Math.max(0, position + 1 - a.window) : 0;
     return Array.from({ length: heads }, (_, head) => {
       const at = Math.floor((head * kvHeads) / heads) * headDim;
       const query = queries.slice(head * headDim, (head + 1) * headDim);
       const scores: number[] = [];
-      for (let p = first; p <= position; p++) {
+      for (let p = first; p < end; p++) {
         const score = query.reduce((sum, x, d) => sum + x * (keys[p]?.[at + d] ?? 0), 0);
         scores.push(a.softcap > 0 ? a.softcap * Math.tanh(score / a.softcap) : score);
       }

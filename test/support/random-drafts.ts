@@ -3,14 +3,27 @@ import { philox4x32 } from '../../src/engine/sampling/philox.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { FAKE_VOCAB_SIZE, fakeNextToken } from './fake-decoder.ts';
 
-/** Drafts of what the fake model says: right to the end, wrong from some token on, or none. */
+/** Token that a model says after a text. */
+type NextToken = (text: readonly number[], sequence: Sequence) => number;
+
+/** Drafts of what a model says: right to the end, wrong from some token on, or none. */
 export class RandomDrafts implements DraftSource {
   readonly isFree: boolean;
   readonly #seed: number;
+  readonly #next: NextToken;
+  readonly #vocabSize: number;
 
-  constructor(seed: number, isFree: boolean) {
+  /** @param next of the fake model if left out */
+  constructor(
+    seed: number,
+    isFree: boolean,
+    next: NextToken = fakeNextToken,
+    vocabSize = FAKE_VOCAB_SIZE,
+  ) {
     this.#seed = seed;
     this.isFree = isFree;
+    this.#next = next;
+    this.#vocabSize = vocabSize;
   }
 
   costMs(): number {
@@ -28,7 +41,8 @@ export class RandomDrafts implements DraftSource {
     const numRight = second % (numTokens + 1);
     const text = [...sequence.tokenIds()];
     for (let index = 0; index < length; index++) {
-      text.push((fakeNextToken(text) + (index < numRight ? 0 : 1)) % FAKE_VOCAB_SIZE);
+      const next = this.#next(text, sequence);
+      text.push((next + (index < numRight ? 0 : 1)) % this.#vocabSize);
     }
     const tokenIds = Int32Array.from(text.slice(sequence.numTokens));
     return { tokenIds, kinds: Array.from(tokenIds, () => 0) };

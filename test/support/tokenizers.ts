@@ -74,3 +74,13 @@ export function wordTokenizer(): TextTokenizer {
     decoder: { type: 'Metaspace', replacement: '▁' },
   });
 }
+
+/** ASCII, a token for each character, and special tokens. */
+export function asciiTokenizer(special: readonly string[]): TextTokenizer {
+  const all = [...SPECIAL, ...special];
+  const characters = Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at));
+  return make([...all, ...characters, '\n'], {
+    added_tokens: all.map((content, id) => ({ id, content, special: true })),
+    decoder: { type: 'Fuse' },
+  });
+}

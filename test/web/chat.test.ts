@@ -122,9 +122,9 @@ test('text files go with a question', async () => {
     await chooser
   ).setFiles([
     { name: 'note.txt', mimeType: 'text/plain', buffer },
-    { name: 'picture.png', mimeType: 'image/png', buffer: Buffer.from([0x89, 0x50, 0, 255]) },
+    { name: 'archive.zip', mimeType: 'application/zip', buffer: Buffer.from([0x89, 0x50, 0, 255]) },
   ]);
-  await page.getByText('picture.png: It is not a text file.').waitFor();
+  await page.getByText('archive.zip: It is not a text file.').waitFor();
   const sent = page.waitForRequest('**/v1/chat/completions');
   await ask(page, 'What is the code?');
   const { messages } = (await sent).postDataJSON() as { messages: { content: string }[] };

@@ -21,7 +21,7 @@ export interface CountingClient {
 
 const BUFFER_BYTES = 2 ** 16;
 const BLANK_LINE = Buffer.from('\n\n');
-/** What answers over HTTP end with: streamed ones, and those in one piece, of which usage is the end. */
+/** Ends of answers over HTTP: streamed ones, and those in one piece, of which usage is the end. */
 const ENDS = { streamed: '\r\n0\r\n\r\n', whole: '}}}' };
 /** No more than the server allows. */
 const STREAMS_PER_SOCKET = 64;

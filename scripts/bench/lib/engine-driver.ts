@@ -11,7 +11,7 @@ export interface Arrival {
   readonly request: EngineRequest;
 }
 
-/** What one request got. */
+/** Outcome of one request. */
 export interface Served {
   readonly tokenIds: readonly number[];
   /** Arrival times of its tokens, in milliseconds from the start. */

@@ -12,7 +12,7 @@ import type {
   EngineMessage,
 } from '../../../src/engine/process/protocol.ts';
 import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
-import type { EngineStats } from '../../../src/engine/stats.ts';
+import type { LoopStats } from '../../../src/engine/stats.ts';
 
 const INFO: EngineInfo = {
   runtimeVersion: 'none',
@@ -23,12 +23,13 @@ const INFO: EngineInfo = {
   kvCacheTokens: 1024,
   kvBlockTokens: 16,
   hiddenSize: null,
+  embeddingWidth: null,
   threads: 1,
   sharedMemoryFd: null,
 };
 
 /** The message of a step, as the server's version of the engine writes it. */
-type WriteStep = (outputs: readonly TokenOutput[], stats: EngineStats) => object;
+type WriteStep = (outputs: readonly TokenOutput[], stats: LoopStats) => object;
 
 class FreeEngine {
   readonly #live = new Map<number, { readonly request: EngineRequest; numTokens: number }>();
@@ -102,7 +103,7 @@ class FreeEngine {
     return live.numTokens === 1 ? { ...output, numCachedTokens: 0 } : output;
   }
 
-  get #stats(): EngineStats {
+  get #stats(): LoopStats {
     return {
       numRunning: this.#live.size,
       numWaiting: 0,

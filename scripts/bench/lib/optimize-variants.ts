@@ -45,7 +45,7 @@ const int4 = (name: string, ...steps: Step[]): OptimizeVariant => ({
   precision: 'int4',
 });
 
-/** What docs/benchmarks.md has. */
+/** Variants that docs/benchmarks.md has. */
 export const VARIANTS: readonly OptimizeVariant[] = [
   ...(['fp32', 'fp16', 'int8', 'int8-static', 'int4'] as const).map((precision) => ({
     name: `as it is:${precision}`,

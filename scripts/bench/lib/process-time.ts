@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { median } from './table.ts';
 
-/** Of the clock that Linux counts a process's time by. */
+/** Ticks a second of the clock that Linux counts a process's time by. */
 const TICKS_PER_SECOND = 100;
 
 /** Seconds that a process has computed so far, its threads included. Linux. */

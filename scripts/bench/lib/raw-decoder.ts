@@ -11,7 +11,7 @@ import type { BuiltModel } from '../../../src/model/manifest.ts';
 export class RawDecoder {
   readonly #decoder: CpuDecoder;
   readonly #sequences: Sequence[];
-  /** What computing all rows' contexts took, each as one whole prompt. */
+  /** Milliseconds for computing all rows' contexts, each as one whole prompt. */
   readonly prefillMs: number;
 
   /**

@@ -42,7 +42,7 @@ export function recordPrompts(): RecordPrompt[] {
   }));
 }
 
-/** What holds for a value and for others like it: its keys, all required, and their types. */
+/** Schema of a value and for others like it: its keys, all required, and their types. */
 export function schemaOf(value: unknown): object {
   if (Array.isArray(value)) return { type: 'array', items: schemaOf(value[0]) };
   if (typeof value !== 'object' || value === null) return { type: typeof value };

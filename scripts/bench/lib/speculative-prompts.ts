@@ -8,9 +8,9 @@ export interface BenchPrompt {
   readonly system?: string;
   /** Completed as it is, to a fixed length, without the chat template. */
   readonly isRaw: boolean;
-  /** Of the JSON that the answer has to be. */
+  /** Schema of the JSON that the answer has to be. */
   readonly schema?: object;
-  /** What is answered whatever the model would say; see giveTexts. */
+  /** Answer, whatever the model would say; see giveTexts. */
   readonly answer?: string;
 }
 

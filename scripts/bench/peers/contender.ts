@@ -1,4 +1,4 @@
-/** What every library is measured through. */
+/** Interface that every library is measured through. */
 import type { Precision } from '../../../src/model/manifest.ts';
 import type { PresetName } from '../../../src/model/huggingface/presets.ts';
 import type { GgufType } from './gguf-quantization.ts';

@@ -46,7 +46,7 @@ export const ENTRIES: readonly Entry[] = [
   { name: 'onnxruntime-node fp32', precision: 'fp32', load: runLoop },
 ];
 
-/** Of a real model in Q4_1; what libraries of Python make of it is in python_peers.py. */
+/** Libraries over a real model in Q4_1; what libraries of Python make of it is in python_peers.py. */
 export const REAL_ENTRIES: readonly Entry[] = [
   { name: 'chairlift fp32', precision: 'fp32', load: chairlift },
   { name: 'chairlift int8', precision: 'int8', load: chairlift },

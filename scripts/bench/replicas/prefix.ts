@@ -6,7 +6,7 @@ export interface PrefixOutcome {
   readonly affinity: boolean;
   readonly requests: number;
   readonly failed: number;
-  /** Of the prompts' tokens. */
+  /** Share of the prompts' tokens. */
   readonly hitRate: number;
   readonly meanMs: number;
 }

@@ -31,7 +31,7 @@ const arrivals = Array.from({ length: Number(values.requests) }, (_, index) => (
     maxTokens: 96 + draws.integer(64),
   }),
 }));
-/** What eight sequences take when all are at their longest. */
+/** Memory of eight sequences when all are at their longest. */
 const wantedBytes =
   MAX_NUM_SEQS *
   BYTES_PER_TOKEN *

@@ -2,6 +2,8 @@
 export interface ChatTurn {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
+  /** Files of images that it is about; none if left out. */
+  readonly images?: readonly Uint8Array[];
 }
 
 export interface AnswerPiece {

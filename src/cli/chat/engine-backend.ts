@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { ChatImage } from '../../front/chat/chat-images.ts';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import type { GenerationRequest } from '../../front/generation/generation.ts';
+import type { ChatMessage } from '../../front/templates/chat-message.ts';
 import { toSettings } from '../../server/generation/parameters.ts';
 import type { FoundModel } from '../../serving/models/find-model.ts';
 import type { LoadingOption } from '../../settings/flag-sets.ts';
@@ -67,8 +69,10 @@ export class EngineBackend implements ChatBackend {
 
   #toRequest(messages: readonly ChatTurn[]): ChatRequest {
     const { seed, maxTokens } = this.#settings;
+    const images = messages.flatMap((turn) => (turn.images ?? []).map(toChatImage));
     return {
-      messages: messages.map((turn) => ({ ...turn })),
+      messages: messages.map(toMessage),
+      ...(images.length === 0 ? {} : { images }),
       tools: [],
       toolChoice: 'none',
       addGenerationPrompt: true,
@@ -88,4 +92,16 @@ export class EngineBackend implements ChatBackend {
       },
     };
   }
+}
+
+function toMessage({ role, content, images = [] }: ChatTurn): ChatMessage {
+  if (images.length === 0) return { role, content };
+  return {
+    role,
+    content: [...images.map(() => ({ type: 'image' })), { type: 'text', text: content }],
+  };
+}
+
+function toChatImage(file: Uint8Array): ChatImage {
+  return { file, detail: 'auto' };
 }

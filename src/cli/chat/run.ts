@@ -1,4 +1,7 @@
 import { text as readAll } from 'node:stream/consumers';
+import { LIMITS } from '../../limits.ts';
+import { readBounded } from '../../files/read-bounded.ts';
+import { reasonOf } from '../../files/system-error.ts';
 import type { ChatBackend, ChatTurn } from './chat-backend.ts';
 import { EngineBackend } from './engine-backend.ts';
 import { ServerBackend } from './server-backend.ts';
@@ -19,22 +22,24 @@ import { UsageError } from '../../settings/usage-error.ts';
 export async function run(settings: Settings<'run'>): Promise<void> {
   const [model = '', ...prompt] = settings.operands;
   const { system = '' } = settings.options;
+  const images = await Promise.all((settings.options.image ?? []).map(readImage));
   const typed = prompt.join(' ');
   const piped = process.stdin.isTTY ? '' : await readAll(process.stdin);
   const question = [typed, piped.trimEnd()].filter((text) => text !== '').join('\n\n');
   const isChat = process.stdin.isTTY && question === '';
+  if (isChat && images.length > 0) throw new UsageError('--image needs a question');
   if (!isChat && question === '') throw new UsageError('the question is empty');
   const backend = await openBackend(model, settings);
   try {
     if (isChat) await chat(backend, system);
-    else await answerOnce(backend, system, question);
+    else await answerOnce(backend, system, { role: 'user', content: question, images });
   } finally {
     await backend.close();
   }
 }
 
 /** Flags of an engine, which say nothing to a server that runs. */
-const OF_ENGINE = [...COMPUTING, 'chatTemplate', 'modelRepository'] as const;
+const OF_ENGINE = [...COMPUTING, 'chatTemplate', 'mmproj', 'modelRepository'] as const;
 
 async function openBackend(model: string, settings: Settings<'run'>): Promise<ChatBackend> {
   const { options } = settings;
@@ -66,13 +71,20 @@ function chat(backend: ChatBackend, system: string): Promise<void> {
   return new TerminalChat({ backend, input, output, isTerminal: true, system }).run();
 }
 
+/** @throws UsageError */
+async function readImage(path: string): Promise<Uint8Array> {
+  return await readBounded(path, LIMITS.imageBytes).catch((error: unknown) => {
+    throw new UsageError(`--image ${path}: ${reasonOf(error)}`);
+  });
+}
+
 /** Ctrl-C ends the answer, and with it the command. */
-async function answerOnce(backend: ChatBackend, system: string, content: string): Promise<void> {
+async function answerOnce(backend: ChatBackend, system: string, asked: ChatTurn): Promise<void> {
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
   const messages: readonly ChatTurn[] = [
     ...(system === '' ? [] : [{ role: 'system' as const, content: system }]),
-    { role: 'user', content },
+    asked,
   ];
   const { signal } = stopped;
   await tellAnswer(backend.answer(messages, signal), process.stdout, signal);

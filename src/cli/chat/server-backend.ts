@@ -12,6 +12,11 @@ interface ServerSettings extends ChatSettings {
   readonly sampling: GenerationDefaults;
 }
 
+function toOllamaMessage({ images = [], ...turn }: ChatTurn): object {
+  if (images.length === 0) return turn;
+  return { ...turn, images: images.map((file) => Buffer.from(file).toString('base64')) };
+}
+
 /** A running server answers. */
 export class ServerBackend implements ChatBackend {
   readonly #client: ServerClient;
@@ -44,7 +49,7 @@ export class ServerBackend implements ChatBackend {
       seed,
       num_predict: maxTokens,
     };
-    const body = { model: this.#model, messages, options };
+    const body = { model: this.#model, messages: messages.map(toOllamaMessage), options };
     for await (const { message } of this.#client.lines('api/chat', body, line, signal)) {
       const { content, thinking } = message;
       if (thinking !== '') yield { type: 'reasoning', text: thinking };

@@ -13,7 +13,7 @@ import { freeMemory } from '../../serving/choices/free-memory.ts';
 import { downloadConfig } from '../../serving/models/download-model.ts';
 import { findServable } from '../../serving/models/find-model.ts';
 import { defaultModel } from '../../serving/models/model-source.ts';
-import { kvCacheBytes, SERVER_BYTES, weightBytes } from '../../serving/plan/memory.ts';
+import { allWeightBytes, kvCacheBytes, SERVER_BYTES } from '../../serving/plan/memory.ts';
 import { type ModelPlan, planModel } from '../../serving/plan/model-plan.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UsageError } from '../../settings/usage-error.ts';
@@ -126,7 +126,7 @@ async function needsOf(plan: ModelPlan, options: FitOptions): Promise<readonly N
 function needOf(plan: ModelPlan): Need | null {
   const perText = kvCacheBytes(plan, plan.limits.maxModelLen);
   if (perText === null) return null;
-  return { precision: plan.choice.precision, weights: weightBytes(plan), perText };
+  return { precision: plan.choice.precision, weights: allWeightBytes(plan), perText };
 }
 
 function refusal({ precision, weights, perText }: Need, free: number): string {

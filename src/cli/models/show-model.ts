@@ -1,6 +1,9 @@
 /** Describes a model by its files, for `chairlift show`. */
 import { relative, resolve } from 'node:path';
 import { chatFormatOf } from '../../front/chat/chat-format.ts';
+import { inspectVision } from '../../model/vision/vision-folder.ts';
+import { towerParameters } from '../../model/vision/tower-size.ts';
+import type { VisionConfig } from '../../model/vision/vision-part.ts';
 import type { ChatTemplate } from '../../front/templates/chat-template.ts';
 import type { ToolCallFormat } from '../../front/tool-calls/formats.ts';
 import { loadTextModel } from '../../front/prompts/load-text-model.ts';
@@ -8,6 +11,9 @@ import { matrixTypes } from '../../model/compare/matrix-types.ts';
 import { type EncoderFolder, inspectEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 import type { ExportFolder } from '../../model/export/export-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
+import { stateSize } from '../../model/graph/decoder-states.ts';
+import { numKvLayers } from '../../model/graph/layer-kinds.ts';
+import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { graphFileOf, kindOf } from '../../serving/loading/encoder-loader.ts';
 import { readGraphInterface } from './graph-interface.ts';
@@ -55,11 +61,32 @@ async function decoderRows(folder: ModelFolder): Promise<Row[]> {
     ['context', `${config.maxPositionEmbeddings} tokens`],
     ['vocabulary', `${config.vocabSize} tokens`],
     ['chat template', template === null ? 'none' : 'yes'],
+    ...(await imageRows(folder)),
     ['tool calls', toolCalls === null ? 'no' : callsOf(toolCalls, text.chatTemplate)],
     ['thinking', reasoning === null ? 'no' : `yes, as ${reasoning.names[0]}`],
     ['sampling', samplingInWords(text.generationDefaults)],
     ...text.warnings.map((warning) => ['warning', warning] as const),
   ];
+}
+
+/** None of a model that takes text alone. */
+async function imageRows({ kind, path, config }: ModelFolder): Promise<Row[]> {
+  const vision = kind === 'export' ? null : await inspectVision(path, config.hiddenSize);
+  if (vision === null) return [];
+  const size = formatCount(towerParameters(vision.config.shape));
+  return [['images', `yes, ${tokensInWords(vision.config)}; tower of ${size} parameters`]];
+}
+
+function tokensInWords(config: VisionConfig): string {
+  if (config.kind === 'square') {
+    return `squares of ${config.cutting.side} pixels, ${config.tokensPerTile} tokens each`;
+  }
+  if (config.kind === 'tiles') {
+    return `tiles of ${config.cutting.tileSide} pixels, ${config.tokensPerTile} tokens each`;
+  }
+  const { patchSide, merge, maxPixels } = config.cutting;
+  const side = patchSide * merge;
+  return `a token for ${side} x ${side} pixels, up to ${Math.floor(maxPixels / side ** 2)}`;
 }
 
 /** By the names that the flags have for formats. */
@@ -74,10 +101,17 @@ async function checkpointRows(folder: Exclude<ModelFolder, ExportFolder>): Promi
   return [
     ['kind', [KINDS[kind], config.family.modelType, ...fileTypeOf(folder)].join(', ')],
     ['parameters', formatCount(countParameters(config))],
-    ['layers', String(config.numLayers)],
+    ['layers', layersOf(config)],
     ['weights', weightsOf(folder)],
     ['matrices', types],
   ];
+}
+
+/** How many there are, and how many of them have states. */
+function layersOf(config: DecoderConfig): string {
+  const numStates = config.numLayers - numKvLayers(config);
+  if (numStates === 0) return String(config.numLayers);
+  return `${config.numLayers}, ${numStates} of them with states in place of attention, ${stateSize(config)} values together`;
 }
 
 function fileTypeOf(folder: Exclude<ModelFolder, ExportFolder>): string[] {
@@ -102,7 +136,11 @@ async function typesOf({ config, open }: Exclude<ModelFolder, ExportFolder>): Pr
   }
 }
 
-const USES = { embedding: 'embeddings', reranker: 'scores of pairs of texts' } as const;
+const USES = {
+  embedding: 'embeddings',
+  reranker: 'scores of pairs of texts',
+  sparse: 'weights of words',
+} as const;
 
 async function encoderRows(encoder: EncoderFolder): Promise<Row[]> {
   const { path, kind, facts, modules, graph, maxTokens, weightBytes } = encoder;
@@ -115,7 +153,7 @@ async function encoderRows(encoder: EncoderFolder): Promise<Row[]> {
     ['weights', `${formatBytes(weightBytes)}, ${graphOf(encoder)}`],
     ...(graph.type === 'weights'
       ? ([
-          ['layers', String(graph.config.numLayers)],
+          ['layers', String(graph.config.layers.length)],
           ['width', String(graph.config.hiddenSize)],
         ] as const)
       : []),

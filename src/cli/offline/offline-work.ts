@@ -1,4 +1,5 @@
 /** Computes the lines of a batch as a server does, without one. */
+import { ImageSources } from '../../front/images/image-sources.ts';
 import { ModelRegistry } from '../../front/registry/model-registry.ts';
 import { serviceClasses } from '../../front/service-classes/service-class.ts';
 import { LIMITS } from '../../limits.ts';
@@ -78,6 +79,8 @@ export async function offlineWork(
     startedAt: Math.floor(Date.now() / 1000),
     bodies: new BodyReader(0),
     unread: new UnreadAnswers(),
+    // No server is asked, and no file is read, because a line of a batch says so.
+    images: ImageSources.ofRequestsAlone(),
     responses: new ResponseStore(0),
     config: { ...DEFAULT_SERVER_CONFIG, version: await packageVersion() },
     keys: new ApiKeys(),

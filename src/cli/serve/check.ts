@@ -12,7 +12,7 @@ import { errorLine } from '../terminal/error-line.ts';
 import { findModel } from '../../serving/models/find-model.ts';
 import { freeMemory } from '../../serving/choices/free-memory.ts';
 import { checkAdapter, warnOfMissing } from '../../serving/plan/lora.ts';
-import { weightBytes } from '../../serving/plan/memory.ts';
+import { allWeightBytes } from '../../serving/plan/memory.ts';
 import { planModel } from '../../serving/plan/model-plan.ts';
 import { readPinnedPrompts } from '../../serving/loading/pin-prompts.ts';
 import { readResumeKey } from '../../serving/server/resumption.ts';
@@ -127,7 +127,7 @@ async function checkText(
   const plan = await planModel(definition, options, numModels);
   const { chosen, choice, limits, chosenDevice, kernels } = plan;
   const { decoder } = chosen;
-  const weights = weightBytes(plan);
+  const weights = allWeightBytes(plan);
   const size = weights === 0 ? '' : `, weights ${formatBytes(weights)}`;
   const family =
     decoder.kind === 'buildable'

@@ -1,6 +1,6 @@
 /** Messages between the front and an encoder process, as structured clones. */
-import type { EncoderKind } from '../../model/encoder/encoder-folder.ts';
-import type { EncoderPrecision } from '../../model/encoder/bert-graph.ts';
+import type { EncoderKind } from '../../model/encoder/encoder-kind.ts';
+import type { EncoderPrecision } from '../../model/encoder/encoder-nodes.ts';
 import type { GraphSignature } from '../tensors/signature.ts';
 import type { Datatype, TensorValue } from '../tensors/tensor.ts';
 
@@ -17,6 +17,25 @@ export type EncoderSource =
   /** A folder of a text encoder, see inspectEncoderFolder. */
   | {
       readonly type: 'text';
+      readonly folder: string;
+      readonly precision: EncoderPrecision;
+      readonly cacheDirectory: string;
+    }
+  /** The part of a text model that sees, see inspectVision. */
+  | {
+      readonly type: 'vision';
+      /** Absolute path of the model's folder, or of its GGUF file. */
+      readonly path: string;
+      /** Absolute path of the GGUF file with the part that sees; null where it is in the folder. */
+      readonly mmproj: string | null;
+      /** Width of the text model's embeddings. */
+      readonly hiddenSize: number;
+      readonly precision: EncoderPrecision;
+      readonly cacheDirectory: string;
+    }
+  /** The image tower of a model that embeds texts and images alike, see inspectDual. */
+  | {
+      readonly type: 'images';
       readonly folder: string;
       readonly precision: EncoderPrecision;
       readonly cacheDirectory: string;

@@ -1,6 +1,6 @@
 /** Inputs and outputs of a graph without state, and checks of a request's tensors against them. */
 import {
-  byteLengthOf,
+  byteLengthOfAll,
   bytesPerElement,
   type Datatype,
   isDatatype,
@@ -91,7 +91,7 @@ export function checkInputs(
     if (isBatched) rows = requireRows(rows, tensor, maxBatchSize);
     shapes.push(tensor.shape.slice(isBatched ? 1 : 0).join());
   }
-  const bytes = tensors.reduce((sum, tensor) => sum + byteLengthOf(tensor), 0);
+  const bytes = byteLengthOfAll(tensors);
   const named = new Map(Array.from(sizes, ([dimension, { size }]) => [dimension, size]));
   return { rows: rows ?? 1, bytes, shape: shapes.join(' '), sizes: named };
 }

@@ -53,6 +53,11 @@ export function byteLengthOf(tensor: TensorValue): number {
   return tensor.data.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
+/** Bytes of all tensors together. */
+export function byteLengthOfAll(tensors: readonly TensorValue[]): number {
+  return tensors.reduce((sum, tensor) => sum + byteLengthOf(tensor), 0);
+}
+
 export function numElements(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }

@@ -87,12 +87,12 @@ export class GrammarMatchers implements Constraints {
   open(sequence: Sequence): void {
     const { grammar } = sequence.request;
     if (grammar === null) return;
-    const { vocabSize } = this.#vocabulary;
+    const match = this.#allocate();
     const matcher: Matcher = {
       sequence,
       grammar,
-      match: SharedMatch.allocate({ vocabSize, maxDraftTokens: this.#maxDraftTokens }),
-      thread: this.#threads.enter(sequence, grammar.ebnf, grammar.owner ?? ''),
+      match,
+      thread: this.#threads.enter(match, grammar.ebnf, grammar.owner ?? ''),
       wasRestarted: false,
       isSlow: false,
       waitingSince: -1,
@@ -197,7 +197,7 @@ export class GrammarMatchers implements Constraints {
     const matcher = this.#matchers.get(id);
     if (matcher === undefined) return;
     this.#matchers.delete(id);
-    this.#leave(matcher);
+    void this.#leave(matcher);
   }
 
   /** Ends the threads. */
@@ -205,6 +205,11 @@ export class GrammarMatchers implements Constraints {
     this.#isReleased = true;
     this.#matchers.clear();
     this.#threads.terminateAll('the engine stops');
+  }
+
+  #allocate(): SharedMatch {
+    const { vocabSize } = this.#vocabulary;
+    return SharedMatch.allocate({ vocabSize, maxDraftTokens: this.#maxDraftTokens });
   }
 
   #post({ sequence, grammar, match, thread }: Matcher): void {
@@ -219,16 +224,26 @@ export class GrammarMatchers implements Constraints {
     });
   }
 
-  #leave({ sequence, thread }: Matcher): void {
-    thread.grammarThread.post({ type: 'close', id: sequence.id });
-    this.#threads.leave(sequence, thread);
+  /** Its thread may be in the middle of a mask that has no end, and others would wait for it. */
+  async #leave({ ...left }: Matcher): Promise<void> {
+    const { sequence, match, thread } = left;
+    const check = setInterval(() => {
+      const isStuck = msAtWork(left, performance.now()) >= this.#maskMs;
+      if (isStuck) thread.grammarThread.terminate('a grammar takes too long to match');
+    }, this.#maskMs / 4).unref();
+    await thread.grammarThread.close(sequence.id);
+    clearInterval(check);
+    this.#threads.leave(match, thread);
   }
 
   #reopen(matcher: Matcher): void {
     const { ebnf, owner = '' } = matcher.grammar;
     const isSlow = matcher.isSlow ? `${owner} slow` : owner;
     matcher.waitingSince = -1;
-    matcher.thread = this.#threads.enter(matcher.sequence, ebnf, isSlow);
+    // A thread that it has left may still write to the one before.
+    matcher.match = this.#allocate();
+    matcher.work = { number: 0, since: 0 };
+    matcher.thread = this.#threads.enter(matcher.match, ebnf, isSlow);
     this.#post(matcher);
   }
 
@@ -236,7 +251,7 @@ export class GrammarMatchers implements Constraints {
   #setApart(matcher: Matcher): void {
     if (matcher.isSlow || matcher.thread.users.size === 1) return;
     matcher.isSlow = true;
-    this.#leave(matcher);
+    void this.#leave(matcher);
     this.#reopen(matcher);
   }
 

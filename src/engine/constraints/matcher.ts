@@ -7,7 +7,8 @@ import type { Sequence } from '../sequence.ts';
 export interface Matcher {
   readonly sequence: Sequence;
   readonly grammar: GrammarSpec;
-  readonly match: SharedMatch;
+  /** A new one for each thread. */
+  match: SharedMatch;
   thread: MatchThread;
   /** Its thread ended, and it has made no progress since. */
   wasRestarted: boolean;

@@ -8,6 +8,7 @@ import {
 import { tensorByteLength, typedArrayOver } from '../../ort/element-type.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import type { EngineAdapter } from '../request.ts';
+import type { Segment } from '../step.ts';
 import { reasonOf } from '../../files/system-error.ts';
 
 export interface AdapterLimits {
@@ -55,10 +56,15 @@ export class AdapterSlots {
 
   /**
    * Puts adapters into slots for the runs of a step.
-   * @param wanted at most `maxActive` different ones
+   * @param segments with at most `maxActive` different ones
    * @returns by adapter that can't be had, why
    */
-  assign(wanted: ReadonlyMap<string, EngineAdapter>): Map<string, string> {
+  assign(segments: readonly Segment[]): Map<string, string> {
+    const wanted = new Map<string, EngineAdapter>();
+    for (const { sequence } of segments) {
+      const { adapter } = sequence.request;
+      if (adapter) wanted.set(adapter.id, adapter);
+    }
     const failures = new Map<string, string>();
     this.#numActive = 0;
     for (const adapter of wanted.values()) {

@@ -1,5 +1,4 @@
 import type { BuiltModel } from '../../model/manifest.ts';
-import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
 import { readExternalInitializers } from '../../onnx/external-initializers.ts';
 import type { Session } from '../../ort/session.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
@@ -8,7 +7,6 @@ import { openGraph } from '../graph-session.ts';
 import { kvShape } from '../kv-shape.ts';
 import type { DecodeSlot } from '../kv-cache/slot-table.ts';
 import { MAX_DRAFTS } from '../drafter.ts';
-import type { EngineAdapter } from '../request.ts';
 import type { TimedRun } from '../timed-run.ts';
 import type {
   Decoder,
@@ -18,16 +16,32 @@ import type {
   StepPlan,
   StepResult,
 } from '../step.ts';
+import type { StateCache } from '../states/state-cache.ts';
 import type { TokenOwners } from './adapter-mask.ts';
 import { type AdapterLimits, AdapterSlots } from './adapter-slots.ts';
 import { MAX_PLAIN_TOKENS, withPlainAttention } from './attention-path.ts';
-import { fillDecode, fillSegments, readsLogits, type WantedLogits } from './fill-run.ts';
+import { embeddingWidthOf } from './embedding-inputs.ts';
+import {
+  fillDecode,
+  fillSegments,
+  ownersOf,
+  paddedOwners,
+  readsLogits,
+  type WantedLogits,
+} from './fill-run.ts';
 import { KvStorage } from './kv-storage.ts';
-import { LogitsBuffer, NO_LOGITS } from './logits-buffer.ts';
+import { hiddenSizeOf, LogitsBuffer, NO_LOGITS } from './logits-buffer.ts';
 import { RunBinding } from './run-binding.ts';
 import { RunBindings } from './run-bindings.ts';
 import { fits, paddedWidth, type RunPadding, runPadding } from './run-padding.ts';
-import { paddedSpans, SlotLayout, type SlotLayoutOptions, type SlotRun } from './slot-layout.ts';
+import { StatePools, statesOfSlots } from './state-pools.ts';
+import {
+  firstSlotOf,
+  paddedSpans,
+  SlotLayout,
+  type SlotLayoutOptions,
+  type SlotRun,
+} from './slot-layout.ts';
 
 export interface CpuDecoderOptions extends SlotLayoutOptions {
   /** Slots of the KV cache. */
@@ -41,6 +55,8 @@ export interface CpuDecoderOptions extends SlotLayoutOptions {
   readonly maxDraftTokens?: number;
   /** Limits on adapters, for a model that takes adapters at run time. */
   readonly adapters?: AdapterLimits | undefined;
+  /** States of layers that have some. Without it texts only ever go on or begin anew. */
+  readonly states?: StateCache | null;
   /** Give a prompt's tokens the same logits whatever its batch and its chunks are. */
   readonly reproducible?: boolean;
   readonly session?: SessionOptions;
@@ -56,8 +72,9 @@ interface Results {
 /** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class CpuDecoder implements Decoder {
   readonly storage: KvStorage;
-  /** Width of the hidden state; null if the graph does not output it. */
+  /** Widths of the hidden state, and of embeddings in place of tokens; null if the graph has none. */
   readonly hiddenSize: number | null;
+  readonly embeddingWidth: number | null;
   readonly #layout: SlotLayout;
   readonly #weights: SharedWeights;
   readonly #session: Session;
@@ -73,6 +90,7 @@ export class CpuDecoder implements Decoder {
   readonly #paddedBinding: RunBinding | null;
   readonly #paddingSlot: KvStorage | null;
   readonly #adapters: AdapterSlots | null;
+  readonly #states: StatePools | null;
 
   constructor(model: BuiltModel, options: CpuDecoderOptions) {
     const { graphPath, mixedGraphPath, weightsFolder, manifest } = model;
@@ -93,6 +111,7 @@ export class CpuDecoder implements Decoder {
     const { isEven } = this.#padding;
     const numVerified = maxDraftTokens > 0 ? MAX_DRAFTS * (1 + maxDraftTokens) : 0;
     this.hiddenSize = hiddenSizeOf(this.#session);
+    this.embeddingWidth = embeddingWidthOf(this.#session);
     const numRows = numSlots + numVerified + Number(isEven);
     this.#logits = new LogitsBuffer(numRows, manifest.vocabSize, this.hiddenSize);
     const shape = kvShape(manifest, numSlots, maxModelLen);
@@ -102,9 +121,15 @@ export class CpuDecoder implements Decoder {
       ? new AdapterSlots(manifest.adapters, { maxActive, maxCached })
       : null;
     this.#adapters = adapters;
-    this.#bindings = new RunBindings(this.storage, this.#logits, adapters);
+    const { states: rows } = options;
+    const states = rows
+      ? { pools: new StatePools(manifest.states ?? [], rows.numRows), rows }
+      : statesOfSlots(manifest, numSlots);
+    this.#states = states?.pools ?? null;
+    const memory = { storage: this.storage, logits: this.#logits, adapters, states };
+    this.#bindings = new RunBindings(memory);
     const bindMixed = (prefilling: KvStorage) =>
-      new RunBinding(this.#mixedSession, this.storage, this.#logits, prefilling, adapters);
+      new RunBinding(this.#mixedSession, memory, prefilling);
     this.#mixedBinding = bindMixed(this.storage);
     this.#paddingSlot = isEven ? new KvStorage({ ...shape, numSlots: 1 }) : null;
     this.#paddedBinding = this.#paddingSlot && bindMixed(this.#paddingSlot);
@@ -128,12 +153,7 @@ export class CpuDecoder implements Decoder {
   /** Loads the adapters of a step. @returns the segments that have theirs */
   #withAdapters(segments: readonly Segment[], results: Results): readonly Segment[] {
     if (this.#adapters === null) return segments;
-    const wanted = new Map<string, EngineAdapter>();
-    for (const { sequence } of segments) {
-      const { adapter } = sequence.request;
-      if (adapter) wanted.set(adapter.id, adapter);
-    }
-    const failures = this.#adapters.assign(wanted);
+    const failures = this.#adapters.assign(segments);
     if (failures.size === 0) return segments;
     return segments.filter((segment) => {
       const message = failures.get(segment.sequence.request.adapter?.id ?? '');
@@ -170,11 +190,7 @@ export class CpuDecoder implements Decoder {
     const failure = this.#run(binding, wanted, () => ownersOf(decode), work, results);
     if (failure === null) return;
     if (decode.length === 1) {
-      fail(
-        wanted.map(({ segment }) => segment),
-        failure,
-        results,
-      );
+      for (const { segment } of wanted) fail([segment], failure, results);
       return;
     }
     const half = decode.length >> 1;
@@ -255,7 +271,7 @@ export class CpuDecoder implements Decoder {
     this.#paddedBinding.group().bindSlots(firstSlot, numSlots);
     const padding = this.#paddedBinding.group(1);
     padding.bindSlots(0, 1);
-    padding.inputIds(1).fill(0n);
+    padding.begin(1);
     padding.setLength(0, 1);
     return this.#paddedBinding;
   }
@@ -272,24 +288,8 @@ export class CpuDecoder implements Decoder {
     this.storage.release();
     this.#paddingSlot?.release();
     this.#adapters?.release();
+    this.#states?.release();
   }
-}
-
-function hiddenSizeOf({ outputs }: Session): number | null {
-  const size = outputs.find(({ name }) => name === HIDDEN_OUTPUT)?.shape.at(-1);
-  return typeof size === 'number' ? size : null;
-}
-
-function ownersOf(decode: readonly DecodeSlot[]) {
-  return decode.map(({ segment }) => segment ?? undefined);
-}
-
-function paddedOwners(run: SlotRun, width: number): Segment[] {
-  return run.flatMap((segment) => Array.from({ length: width }, () => segment));
-}
-
-function firstSlotOf(run: SlotRun): number {
-  return Math.min(...run.map(({ sequence }) => sequence.slot));
 }
 
 function fail(segments: readonly Segment[], message: string, { failures }: Results): void {

@@ -1,5 +1,5 @@
 import type { DecodeSlot } from '../kv-cache/slot-table.ts';
-import { type Segment, tokenIdsOf } from '../step.ts';
+import type { Segment } from '../step.ts';
 import { takesLikeliest } from '../logits-use.ts';
 import type { SlotGroup } from './slot-group.ts';
 import type { SlotRun } from './slot-layout.ts';
@@ -18,12 +18,13 @@ export function readsLogits(wanted: readonly WantedLogits[]): boolean {
 
 /** Fills in one token for each of the group's slots. */
 export function fillDecode(group: SlotGroup, run: readonly DecodeSlot[]): WantedLogits[] {
-  const inputIds = group.inputIds(1);
+  group.begin(1);
   const wanted: WantedLogits[] = [];
   for (const [place, { segment, start }] of run.entries()) {
-    inputIds[place] = BigInt(segment?.sequence.tokenIds(start, start + 1)[0] ?? 0);
     group.setLength(place, start + 1);
-    if (segment) wanted.push({ segment, places: [place] });
+    if (segment === null) continue;
+    group.write(segment, place);
+    wanted.push({ segment, places: [place] });
   }
   return wanted;
 }
@@ -36,14 +37,12 @@ export function fillSegments(
   firstPlace = 0,
 ): WantedLogits[] {
   const longest = widthOf(run);
-  const inputIds = group.inputIds(width).fill(0n);
+  group.begin(width);
   const wanted: WantedLogits[] = [];
   for (const [index, segment] of run.entries()) {
     const { start, numTokens, numLogits } = segment;
     const first = index * width;
-    for (const [at, tokenId] of tokenIdsOf(segment).entries()) {
-      inputIds[first + at] = BigInt(tokenId);
-    }
+    group.write(segment, first);
     // A run's longest segment has all of its tokens.
     group.setLength(index, start + (numTokens === longest ? width : numTokens));
     if (numLogits === 0) continue;
@@ -52,4 +51,14 @@ export function fillSegments(
     wanted.push({ segment, places });
   }
   return wanted;
+}
+
+/** Owners of a decode run's tokens. */
+export function ownersOf(decode: readonly DecodeSlot[]) {
+  return decode.map(({ segment }) => segment ?? undefined);
+}
+
+/** Owners of the tokens of segments that are padded to `width`. */
+export function paddedOwners(run: SlotRun, width: number): Segment[] {
+  return run.flatMap((segment) => Array.from({ length: width }, () => segment));
 }

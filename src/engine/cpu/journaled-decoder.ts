@@ -23,7 +23,8 @@ export class JournaledDecoder implements Decoder {
     // While it is moved, it has no owner.
     this.#journal.invalidate(cacheOperations);
     this.#decoder.execute({ cacheOperations, segments: [] });
-    this.#journal.record(this.#kvCache.owners());
+    const slots = Array.from({ length: this.#kvCache.numSlots }, (_, slot) => slot);
+    this.#journal.record(slots.map((slot) => this.#kvCache.ownerOf(slot)));
     const result = this.#decoder.execute({ cacheOperations: [], segments });
     const failed = new Set(result.failures.map(({ sequence }) => sequence));
     for (const { sequence, start, numTokens, draftTokenIds } of segments) {

@@ -7,6 +7,7 @@ import { KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
 import { uniform } from '../sampling/philox.ts';
 import { RunBinding } from './run-binding.ts';
+import { statesOfSlots } from './state-pools.ts';
 
 /** Texts to calibrate with. */
 const NUM_SLOTS = 16;
@@ -41,7 +42,8 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
   const session = openGraph(graphPath, model);
   const storage = new KvStorage(kvShape(manifest, NUM_SLOTS, length));
   const logits = new LogitsBuffer(NUM_SLOTS, vocabSize);
-  const binding = new RunBinding(session, storage, logits);
+  const states = statesOfSlots(manifest, NUM_SLOTS);
+  const binding = new RunBinding(session, { storage, logits, states });
   const group = binding.group();
   group.bindSlots(0, NUM_SLOTS);
   const inputIds = group.inputIds(1);
@@ -51,7 +53,10 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
   }
   try {
     for (let position = 0; position < length; position++) {
-      for (const slot of slots) group.setLength(slot, position + 1);
+      for (const slot of slots) {
+        group.setLength(slot, position + 1);
+        if (states) group.states?.set(slot, states.rows.rowsAt(slot, position, 1), 1);
+      }
       logits.reset();
       binding.run(slots);
       for (const slot of slots) {
@@ -63,6 +68,7 @@ export async function calibrateKv(model: BuiltModel): Promise<readonly LayerKvSc
     return scalesOf(storage, length);
   } finally {
     binding.release();
+    states?.pools.release();
     logits.release();
     storage.release();
     session.release();

@@ -2,7 +2,8 @@ import { tensorByteLength } from '../../ort/element-type.ts';
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { KvJournal } from './kv-journal.ts';
-import type { KvShape } from '../kv-shape.ts';
+import { bytesOfPositions, type KvShape } from '../kv-shape.ts';
+import type { LoadOperation } from '../load-operation.ts';
 import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import type { CacheOperation } from '../step.ts';
 
@@ -62,7 +63,38 @@ export class KvStorage {
   /** Carries out what the cache's bookkeeping asks for. */
   apply(operation: CacheOperation): void {
     if (operation.type === 'copy') this.#copy(operation.from, operation.to, operation.length);
+    else if (operation.type === 'load') this.#load(operation);
     else this.#discard(operation.slot, operation.start, operation.end);
+  }
+
+  /**
+   * A copy of the keys and values of positions of a slot, head by head; both numbers are multiples of
+   * `BLOCK_SIZE`.
+   */
+  read(slot: number, start: number, numPositions: number): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(bytesOfPositions(this.shape, numPositions));
+    const length = numPositions * this.#positionBytes;
+    let at = 0;
+    this.#forEachHead((base) => {
+      const offset = base + slot * this.#slotBytes + start * this.#positionBytes;
+      this.#memory.copyTo(bytes, at, offset, length);
+      at += length;
+    });
+    return bytes;
+  }
+
+  #load({ slot, start, blocks }: LoadOperation): void {
+    let position = start;
+    for (const bytes of blocks) {
+      const length = bytes.byteLength / (2 * this.shape.numLayers * this.shape.numKvHeads);
+      let at = 0;
+      this.#forEachHead((base) => {
+        const offset = base + slot * this.#slotBytes + position * this.#positionBytes;
+        this.#memory.copyFrom(bytes, at, offset, length);
+        at += length;
+      });
+      position += length / this.#positionBytes;
+    }
   }
 
   #copy(from: number, to: number, length: number): void {

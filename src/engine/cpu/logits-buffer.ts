@@ -1,8 +1,16 @@
+import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
 import { NativeMemory } from '../../ort/native-memory.ts';
+import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
 
 /** Logits of a run that left logits out. */
 export const NO_LOGITS = new Float32Array();
+
+/** Width of the hidden states that a graph outputs; null if it outputs none. */
+export function hiddenSizeOf({ outputs }: Session): number | null {
+  const size = outputs.find(({ name }) => name === HIDDEN_OUTPUT)?.shape.at(-1);
+  return typeof size === 'number' ? size : null;
+}
 
 /**
  * Output rows for the runs of a step, one after the other: logits [rows, vocab]; hidden states [rows,

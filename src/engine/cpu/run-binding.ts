@@ -5,9 +5,22 @@ import type { Session } from '../../ort/session.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { AdapterMask, type TokenOwners } from './adapter-mask.ts';
 import type { AdapterSlots } from './adapter-slots.ts';
+import { EmbeddingInputs, embeddingWidthOf } from './embedding-inputs.ts';
+import { EndInputs, takesEnds } from './end-inputs.ts';
 import type { KvStorage } from './kv-storage.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
-import { SlotGroup } from './slot-group.ts';
+import { PositionInputs, takesPositions } from './position-inputs.ts';
+import { type RunStates, SlotGroup } from './slot-group.ts';
+
+/** Memory that runs read and write, beside what a step fills in. */
+export interface RunMemory {
+  readonly storage: KvStorage;
+  readonly logits: LogitsBuffer;
+  /** Null or left out where the graph has no inputs for them. */
+  readonly adapters?: AdapterSlots | null;
+  /** Null or left out where no layer has any. */
+  readonly states?: RunStates | null;
+}
 
 /**
  * Inputs and outputs of a decoder graph's runs, bound once: a step only rewrites the contents of a few
@@ -19,6 +32,9 @@ export class RunBinding {
   readonly #binding: IoBinding;
   readonly #groups: readonly SlotGroup[];
   readonly #adapters: AdapterMask | null;
+  readonly #embeddings: EmbeddingInputs | null;
+  readonly #positions: PositionInputs | null;
+  readonly #ends: EndInputs | null;
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
   /** Whether the graph finds the likeliest tokens itself. */
   readonly findsBest: boolean;
@@ -27,16 +43,11 @@ export class RunBinding {
   #hasLogits = true;
   #output: { firstRow: number; numRows: number; numLogits: number; tensors: Tensor[] } | undefined;
 
-  /**
-   * @param prefilling of the mixed graph's second slot group; null for a graph with one
-   * @param adapters of a graph that has inputs for them
-   */
+  /** @param prefilling of the mixed graph's second slot group; null for a graph with one */
   constructor(
     session: Session,
-    storage: KvStorage,
-    logits: LogitsBuffer,
+    { storage, logits, adapters = null, states = null }: RunMemory,
     prefilling: KvStorage | null = null,
-    adapters: AdapterSlots | null = null,
   ) {
     this.#session = session;
     this.#logits = logits;
@@ -44,9 +55,14 @@ export class RunBinding {
     this.findsBest = session.outputs.some(({ name }) => name === BEST);
     this.#wantsLogits = this.#bindWantsLogits();
     this.#adapters = adapters && new AdapterMask(this.#binding, adapters);
-    const decoding = new SlotGroup(this.#binding, storage, '');
+    const width = embeddingWidthOf(session);
+    this.#embeddings = width === null ? null : new EmbeddingInputs(this.#binding, width);
+    this.#positions = takesPositions(session) ? new PositionInputs(this.#binding) : null;
+    this.#ends = takesEnds(session) ? new EndInputs(this.#binding) : null;
+    states?.pools.bind(this.#binding);
+    const decoding = new SlotGroup(this.#binding, storage, '', states);
     this.#groups = prefilling
-      ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.')]
+      ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.', states)]
       : [decoding];
   }
 
@@ -70,6 +86,9 @@ export class RunBinding {
     for (const group of this.#groups) group.finish();
     const numTokens = this.#groups.reduce((sum, group) => sum + group.numTokens, 0);
     this.#adapters?.fill(owners, numTokens);
+    this.#embeddings?.fill(this.#groups);
+    this.#positions?.fill(this.#groups);
+    this.#ends?.fill(this.#groups);
     this.#bindWanted(wanted);
     const firstRow = this.#logits.reserve(wanted.length);
     this.#hasLogits = readsLogits || this.#wantsLogits === null;
@@ -134,6 +153,9 @@ export class RunBinding {
   release(): void {
     for (const group of this.#groups) group.release();
     this.#adapters?.release();
+    this.#embeddings?.release();
+    this.#positions?.release();
+    this.#ends?.release();
     this.#wanted?.tensor.release();
     this.#wantsLogits?.tensor.release();
     for (const tensor of this.#output?.tensors ?? []) tensor.release();

@@ -1,20 +1,13 @@
 import type { Session } from '../../ort/session.ts';
-import type { AdapterSlots } from './adapter-slots.ts';
-import type { KvStorage } from './kv-storage.ts';
-import type { LogitsBuffer } from './logits-buffer.ts';
-import { RunBinding } from './run-binding.ts';
+import { RunBinding, type RunMemory } from './run-binding.ts';
 
 /** Bindings to slots, made at first use and kept for good: a step of a shape seen before binds nothing. */
 export class RunBindings {
-  readonly #storage: KvStorage;
-  readonly #logits: LogitsBuffer;
-  readonly #adapters: AdapterSlots | null;
+  readonly #memory: RunMemory;
   readonly #bySession = new Map<Session, Map<string, RunBinding>>();
 
-  constructor(storage: KvStorage, logits: LogitsBuffer, adapters: AdapterSlots | null) {
-    this.#storage = storage;
-    this.#logits = logits;
-    this.#adapters = adapters;
+  constructor(memory: RunMemory) {
+    this.#memory = memory;
   }
 
   /** For runs over a range of slots. */
@@ -35,7 +28,7 @@ export class RunBindings {
     if (!bindings) this.#bySession.set(session, (bindings = new Map<string, RunBinding>()));
     let binding = bindings.get(key);
     if (!binding) {
-      binding = new RunBinding(session, this.#storage, this.#logits, null, this.#adapters);
+      binding = new RunBinding(session, this.#memory);
       bindings.set(key, binding);
     }
     binding.group().bindSlots(firstSlot, numSlots);

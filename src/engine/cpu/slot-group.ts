@@ -1,7 +1,24 @@
 import { kvNames } from '../../model/graph/kv-names.ts';
 import type { IoBinding } from '../../ort/io-binding.ts';
 import { Tensor } from '../../ort/tensor.ts';
+import { isEmbedding } from '../prompt-embeddings.ts';
+import { type Segment, tokenIdsOf } from '../step.ts';
+import type { StateCache } from '../states/state-cache.ts';
 import type { KvStorage } from './kv-storage.ts';
+import { StateInputs } from './state-inputs.ts';
+import type { StatePools } from './state-pools.ts';
+
+/** Segment of a prompt that has embeddings in place of tokens, and the place of its first token in the group. */
+interface EmbeddedSegment {
+  readonly segment: Segment;
+  readonly place: number;
+}
+
+/** States that runs read and write, and who knows which rows are whose. */
+export interface RunStates {
+  readonly pools: StatePools;
+  readonly rows: Pick<StateCache, 'rowsOf'>;
+}
 
 /**
  * A contiguous range of KV cache slots, bound to one group of a graph's inputs and outputs.
@@ -17,6 +34,10 @@ export class SlotGroup {
   readonly #presentNames: readonly string[];
   readonly #totalSequenceLength = new Int32Array(1);
   readonly #total: Tensor;
+  readonly #embedded: EmbeddedSegment[] = [];
+  readonly #stateRows: RunStates['rows'] | null;
+  /** Null where layers have no states. */
+  readonly states: StateInputs | null;
   #firstSlot = 0;
   #numSlots = 0;
   #seqlensK = new Int32Array(0);
@@ -24,10 +45,17 @@ export class SlotGroup {
   #inputIds: { data: BigInt64Array; tensor: Tensor } | undefined;
 
   /** @param prefix of the group's names in the graph */
-  constructor(binding: IoBinding, storage: KvStorage, prefix: string) {
+  constructor(
+    binding: IoBinding,
+    storage: KvStorage,
+    prefix: string,
+    states: RunStates | null = null,
+  ) {
     this.#binding = binding;
     this.#storage = storage;
     this.#prefix = prefix;
+    this.#stateRows = states?.rows ?? null;
+    this.states = states && new StateInputs(binding, prefix);
     const { numLayers } = storage.shape;
     this.#pastNames = kvNames('past_key_values', numLayers).map((name) => prefix + name);
     this.#presentNames = kvNames('present', numLayers).map((name) => prefix + name);
@@ -49,6 +77,7 @@ export class SlotGroup {
     }
     for (const tensor of before) tensor.release();
     this.#slotTensors = [...kv, seqlensK];
+    this.states?.resize(numSlots);
     [this.#firstSlot, this.#numSlots] = [firstSlot, numSlots];
   }
 
@@ -70,9 +99,47 @@ export class SlotGroup {
     return data;
   }
 
+  /**
+   * Begins the next run: all its token ids are 0. Another number of them than the last run's rebinds
+   * that one input.
+   */
+  begin(tokensPerSlot: number): void {
+    this.#embedded.length = 0;
+    this.states?.clear();
+    this.inputIds(tokensPerSlot).fill(0n);
+  }
+
+  /** Writes a segment's token ids, from a place of the group's on. Embeddings have the id 0. */
+  write(segment: Segment, place: number): void {
+    const tokenIds = tokenIdsOf(segment);
+    const inputIds = this.#inputIds?.data ?? new BigInt64Array();
+    for (let at = 0; at < tokenIds.length; at++) {
+      const id = tokenIds[at] ?? 0;
+      inputIds[place + at] = isEmbedding(id) ? 0n : BigInt(id);
+    }
+    if (segment.sequence.request.embeddings) this.#embedded.push({ segment, place });
+    if (this.#stateRows === null) return;
+    const index = (place * this.#numSlots) / inputIds.length;
+    this.states?.set(index, this.#stateRows.rowsOf(segment), tokenIds.length);
+  }
+
+  /** Those of the run that was written. */
+  get embedded(): readonly EmbeddedSegment[] {
+    return this.#embedded;
+  }
+
   /** Tokens of the run, padding included. */
   get numTokens(): number {
     return this.#inputIds?.data.length ?? 0;
+  }
+
+  /** Position of every token: those of a slot are its last ones, and begin at 0 where they are all padded. */
+  positions(): Int32Array {
+    const tokensPerSlot = this.numTokens / this.#numSlots;
+    return Int32Array.from({ length: this.numTokens }, (_, place) => {
+      const last = this.#seqlensK[Math.floor(place / tokensPerSlot)] ?? 0;
+      return Math.max(0, last + 1 - tokensPerSlot) + (place % tokensPerSlot);
+    });
   }
 
   /** @param length of the slot after the run, in positions */
@@ -89,5 +156,6 @@ export class SlotGroup {
     this.#inputIds?.tensor.release();
     this.#total.release();
     for (const tensor of this.#slotTensors) tensor.release();
+    this.states?.release();
   }
 }

@@ -99,6 +99,10 @@ export function paddedSpans(run: SlotRun, width: number) {
   return run.map(({ start }) => ({ start, length: width }));
 }
 
+export function firstSlotOf(run: SlotRun): number {
+  return Math.min(...run.map(({ sequence }) => sequence.slot));
+}
+
 function canFollow(chunk: Segment, run: SlotRun): boolean {
   const before = run.at(-1);
   const isNeighbour = before?.sequence.slot === chunk.sequence.slot - 1;

@@ -5,8 +5,11 @@ import { BLOCK_SIZE, PrefixIndex, wholeBlocks } from './prefix-index.ts';
 import { SlotMemory } from './slot-memory.ts';
 import { SlotMoves } from './slot-moves.ts';
 import type { SlotTable } from './slot-table.ts';
+import { commonLength } from '../common-length.ts';
+import { provenLength } from '../prompt-embeddings.ts';
 import { PUBLIC_SALT } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
+import type { StateCache } from '../states/state-cache.ts';
 import type { CacheOperation } from '../step.ts';
 
 export interface SlotCacheOptions {
@@ -21,6 +24,8 @@ export interface SlotCacheOptions {
   readonly prefixCaching?: boolean;
   /** Receives the changes of the prefix cache. */
   readonly blocks?: BlockLog | null;
+  /** States of a model that has some: a sequence begins where there is one. */
+  readonly states?: StateCache | null;
 }
 
 interface Prefix {
@@ -44,6 +49,7 @@ export class SlotCache implements KvCache, SlotTable {
   readonly #prefixCaching: boolean;
   readonly #slots: readonly Slot[];
   readonly #index: PrefixIndex;
+  readonly #states: StateCache | null;
   #operations: CacheOperation[] = [];
   /** Advances with every use of a cached text: the order of eviction. */
   #clock = 0;
@@ -64,11 +70,11 @@ export class SlotCache implements KvCache, SlotTable {
     }));
     this.#slots = slots;
     const schedule = (operation: CacheOperation) => void this.#operations.push(operation);
-    const { maxPages } = this;
-    const index = new PrefixIndex(options.blocks);
-    this.#index = index;
-    this.#memory = new SlotMemory({ slots, index, pageLength, maxPages, schedule });
-    this.#moves = new SlotMoves({ slots, index, memory: this.#memory, schedule });
+    this.#index = new PrefixIndex(options.blocks);
+    this.#states = options.states ?? null;
+    const parts = { slots, index: this.#index, schedule };
+    this.#memory = new SlotMemory({ ...parts, pageLength, maxPages: this.maxPages });
+    this.#moves = new SlotMoves({ ...parts, memory: this.#memory });
   }
 
   /** One more than the highest running slot. */
@@ -83,8 +89,7 @@ export class SlotCache implements KvCache, SlotTable {
 
   /** Pages of running sequences as a share of the budget, 0 to 1. */
   get usage(): number {
-    const running = this.#slots.filter(({ owner }) => owner !== null);
-    return running.reduce((sum, { livePages }) => sum + livePages, 0) / this.maxPages;
+    return this.#memory.counts.running / this.maxPages;
   }
 
   get pages(): PageCounts {
@@ -93,11 +98,6 @@ export class SlotCache implements KvCache, SlotTable {
 
   ownerOf(slot: number): Sequence | null {
     return this.#slots[slot]?.owner ?? null;
-  }
-
-  /** [slots] */
-  owners(): (Sequence | null)[] {
-    return this.#slots.map(({ owner }) => owner);
   }
 
   /** The tokens that an idle slot is kept for, or null. */
@@ -126,7 +126,7 @@ export class SlotCache implements KvCache, SlotTable {
     const livePages = this.#memory.pagesOf(sequence.numTokens);
     const needed = livePages - slot.residentPages + numOthers;
     // Keeping the text to copy from may take too much memory: then it is computed again.
-    const found = this.#longestPrefix(sequence);
+    const found = this.longestPrefix(sequence);
     sequence.numKeptTokens = found ? tokenIdsOf(found.slot).length : 0;
     let prefix = found && this.#memory.hasRoom(needed, [slot, found.slot]) ? found : null;
     if (!this.#memory.hasRoom(needed, prefix ? [slot, prefix.slot] : [slot])) return false;
@@ -151,6 +151,7 @@ export class SlotCache implements KvCache, SlotTable {
       // The new sequence continues the whole text: one copy is enough.
       if (mayTakeOver(sequence, prefix)) this.#memory.drop(prefix.slot);
     }
+    this.#states?.begin(sequence);
     this.registerBlocks(sequence);
     return true;
   }
@@ -193,6 +194,7 @@ export class SlotCache implements KvCache, SlotTable {
 
   /** Makes what a commit computed findable for prompts that begin alike. */
   registerBlocks(sequence: Sequence): void {
+    this.#states?.advance(sequence);
     if (!this.#prefixCaching) return;
     const { index } = this.#slotOf(sequence);
     const { request, numComputedTokens } = sequence;
@@ -206,6 +208,7 @@ export class SlotCache implements KvCache, SlotTable {
   release(sequence: Sequence, keep: boolean): void {
     const slot = this.#slotOf(sequence);
     const length = sequence.numComputedTokens;
+    this.#states?.end(sequence, keep);
     slot.owner = null;
     sequence.slot = -1;
     sequence.numComputedTokens = 0;
@@ -256,7 +259,7 @@ export class SlotCache implements KvCache, SlotTable {
   }
 
   /** The slot with the most leading tokens in common; one token is always left to compute. */
-  #longestPrefix(sequence: Sequence): Prefix | null {
+  longestPrefix(sequence: Sequence): Prefix | null {
     // A prompt that is scored needs the logits of all its tokens, not only their keys and values.
     if (!this.#prefixCaching || sequence.scoresPrompt) return null;
     const { cacheSalt } = sequence.request;
@@ -266,7 +269,8 @@ export class SlotCache implements KvCache, SlotTable {
       for (const index of this.#index.longestMatches(salt, wanted)) {
         const slot = this.#slots[index];
         if (!slot || saltOf(slot) !== salt) continue;
-        const length = commonLength(wanted, tokenIdsOf(slot));
+        const shared = provenLength(wanted, commonLength(wanted, tokenIdsOf(slot)));
+        const length = this.#states?.longest(salt, wanted, shared) ?? shared;
         if (length >= BLOCK_SIZE && length > (best?.length ?? 0)) best = { slot, length };
       }
     }
@@ -281,12 +285,4 @@ export class SlotCache implements KvCache, SlotTable {
 function mayTakeOver({ request }: Sequence, { slot: { cached }, length }: Prefix): boolean {
   if (cached === null || length < cached.tokenIds.length - 1) return false;
   return !cached.isPinned || request.background === 'pin';
-}
-
-/** Leading tokens that two texts have in common. */
-export function commonLength(a: Int32Array, b: Int32Array): number {
-  const length = Math.min(a.length, b.length);
-  let index = 0;
-  while (index < length && a[index] === b[index]) index++;
-  return index;
 }

@@ -68,8 +68,7 @@ export class SlotMemory {
     for (const slot of others) {
       if (pages > this.#free) this.#trim(slot);
     }
-    const cached = others.filter((slot) => slot.cached !== null);
-    cached.sort(byLastUse);
+    const cached = others.filter((slot) => slot.cached !== null).sort(byLastUse);
     for (const slot of cached) {
       if (pages <= this.#free) break;
       this.drop(slot);

@@ -1,9 +1,10 @@
 /** The engine process: commands in by IPC, one message out per iteration. */
-import { GrammarError, type GrammarSpec } from '../../grammar/grammar-spec.ts';
+import { GrammarError } from '../../grammar/grammar-spec.ts';
 import { ortEnvironment } from '../../ort/environment.ts';
 import { DeviceError } from '../gpu/device-error.ts';
 import type { Engine } from '../engine.ts';
 import type { BlockLog } from '../kv-cache/block-log.ts';
+import type { PrefixTier } from '../prefix-tier/prefix-tier.ts';
 import type { EngineRequest, TokenOutput } from '../request.ts';
 import type { EngineCommand, EngineMessage, EngineOptions } from './protocol.ts';
 import { openEngine } from './open-engine.ts';
@@ -13,11 +14,12 @@ import { reasonOf } from '../../files/system-error.ts';
 const commands: EngineCommand[] = [];
 /** Answers to requests that the engine would not take; they go out with the next message. */
 const rejected: TokenOutput[] = [];
-/** Requests whose grammars are being compiled. */
-const compiling = new Set<number>();
+/** Requests whose grammars are being compiled, or whose prefixes are being read. */
+const preparing = new Set<number>();
 let engine: Engine | undefined;
 let hasAdapters = false;
 let blockLog: BlockLog | null = null;
+let tier: PrefixTier | null = null;
 let looping = false;
 
 process.on('message', receive);
@@ -41,18 +43,20 @@ function wake(): void {
 }
 
 /** The loop keeps running meanwhile. Never rejects. */
-async function addOnceCompiled(request: EngineRequest, grammar: GrammarSpec): Promise<void> {
-  compiling.add(request.id);
+async function addOncePrepared(request: EngineRequest): Promise<void> {
+  const { id, grammar } = request;
+  preparing.add(id);
   try {
     if (!engine) throw new Error('the engine is not started');
-    await engine.compileGrammar(grammar);
+    if (grammar) await engine.compileGrammar(grammar);
+    if (preparing.has(id)) await tier?.fetch(request);
     // Otherwise it was aborted meanwhile.
-    if (!compiling.delete(request.id)) return;
+    if (!preparing.delete(id)) return;
     add(request);
     wake();
   } catch (error) {
-    if (!compiling.delete(request.id)) return;
-    reject(request.id, error);
+    if (!preparing.delete(id)) return;
+    reject(id, error);
     wake();
   }
 }
@@ -65,7 +69,7 @@ function iterate(): void {
   const outputs = [...rejected.splice(0), ...engine.step()];
   const blocks = blockLog?.drain() ?? [];
   if (blocks.length > 0) post({ type: 'blocks', events: blocks });
-  post(toStepMessage(outputs, engine.stats, engine.takeRecord()));
+  post(toStepMessage(outputs, engine.stats, engine.takeRecord(), tier?.stats));
   if (!engine.hasWork) return;
   looping = true;
   setImmediate(iterate);
@@ -97,7 +101,7 @@ function handle(command: EngineCommand): void {
       engine?.watch(command.every);
       break;
     case 'shutdown':
-      process.exit(0);
+      void end();
   }
 }
 
@@ -111,7 +115,7 @@ function prepare(threads: number): void {
 function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   try {
     const opened = openEngine(options, sharedMemoryFd);
-    ({ engine, blocks: blockLog } = opened);
+    ({ engine, blocks: blockLog, tier } = opened);
     hasAdapters = options.adapters !== undefined;
     post({ type: 'ready', info: opened.info });
   } catch (error) {
@@ -130,14 +134,21 @@ function withOwnPrefixes(request: EngineRequest): EngineRequest {
   return { ...request, cacheSalt: JSON.stringify(salt) };
 }
 
-/** A request with a grammar joins once its grammar is compiled. */
+/** Whoever asked for it ends the process if that takes too long. */
+async function end(): Promise<void> {
+  await tier?.settle();
+  process.exit(0);
+}
+
+/** A request joins once its grammar is compiled, and what is kept of its prompt beyond the KV cache is read. */
 function accept(request: EngineRequest): void {
-  if (request.grammar) void addOnceCompiled(request, request.grammar);
+  if (request.grammar || tier) void addOncePrepared(request);
   else add(request);
 }
 
 function abort(id: number): void {
-  compiling.delete(id);
+  preparing.delete(id);
+  tier?.forget(id);
   engine?.abort(id);
 }
 
@@ -151,6 +162,7 @@ function add(request: EngineRequest): void {
 }
 
 function reject(id: number, error: unknown): void {
+  tier?.forget(id);
   const isOfGrammar = error instanceof GrammarError;
   const message = reasonOf(error);
   rejected.push({ id, tokenId: -1, finishReason: 'error', error: message, isOfGrammar });

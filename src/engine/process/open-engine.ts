@@ -9,6 +9,7 @@ import { Engine } from '../engine.ts';
 import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
+import type { PrefixTier } from '../prefix-tier/prefix-tier.ts';
 import { Sampler } from '../sampling/sampler.ts';
 import { ThoughtBudgets } from '../sampling/thought-budget.ts';
 import type { CostModel } from '../costs/cost-model.ts';
@@ -19,9 +20,11 @@ import { ModelDrafts } from '../speculation/model-drafts.ts';
 import { NgramDrafts } from '../speculation/ngram-drafts.ts';
 import { Speculator } from '../speculation/speculator.ts';
 import { MAX_DRAFTS } from '../drafter.ts';
+import type { StateCache } from '../states/state-cache.ts';
 import type { Decoder } from '../step.ts';
 import { openPaged } from './open-paged.ts';
 import { openSlots } from './open-slots.ts';
+import { refuseWithStates } from './refuse-states.ts';
 import type { EngineInfo, EngineOptions, SpeculativeOptions } from './protocol.ts';
 
 /** An engine and the parts of it that own something. */
@@ -35,19 +38,22 @@ export interface OpenedEngine {
   readonly info: EngineInfo;
   /** Which blocks of the cache can be found; null if nobody asked. */
   readonly blocks: BlockLog | null;
+  /** Prefixes kept beyond the KV cache: to be asked before a request is added. Null if none are. */
+  readonly tier: PrefixTier | null;
 }
 
 /**
  * Loads a model and puts an engine together around it.
  * @param inheritedMemory descriptor of the durable KV cache of an earlier engine, same options
  * @throws OrtError, on a device DeviceError, when the graph can't be loaded; Error when the cache's
- *   memory is too small
+ *   memory is too small, or for options that the model's states do not go with
  */
 export function openEngine(
   options: EngineOptions,
   inheritedMemory: number | null = null,
 ): OpenedEngine {
   const { model, device = CPU_DEVICE, attention, grammarVocabulary: vocabulary } = options;
+  refuseWithStates(options);
   const threads = options.threads || usableCores();
   const session = { intraOpThreads: threads };
   const blocks = options.blockEvents === true ? new BlockLog() : null;
@@ -55,16 +61,19 @@ export function openEngine(
     attention === 'paged'
       ? {
           ...openPaged(options, session, blocks),
+          states: null,
           hiddenSize: null,
+          embeddingWidth: null,
           durable: null,
           sharedMemoryFd: null,
+          tier: null,
         }
       : openSlots(options, session, inheritedMemory, blocks);
-  const { decoder, kvCache, costs, kvCacheBytes, kvCacheTokens, durable } = opened;
-  const { hiddenSize, sharedMemoryFd } = opened;
+  const { decoder, kvCache, costs, states, kvCacheBytes, kvCacheTokens, durable } = opened;
+  const { hiddenSize, embeddingWidth, sharedMemoryFd, tier } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
-  const speculator = openSpeculator(options, session, { kvCache, costs, grammars });
+  const speculator = openSpeculator(options, session, { kvCache, costs, states, grammars });
   const scheduler = new Scheduler(
     kvCache,
     costs,
@@ -75,11 +84,12 @@ export function openEngine(
   const sampler = new Sampler(model.manifest.vocabSize, grammars, thoughts);
   const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, durable, speculator };
   return {
-    engine: new Engine(parts),
+    engine: new Engine({ ...parts, embeddingWidth }),
     kvCache,
     decoder,
     speculator,
     blocks,
+    tier,
     info: {
       runtimeVersion: ortVersion(),
       device: device.name,
@@ -90,6 +100,7 @@ export function openEngine(
       kvBlockTokens: BLOCK_SIZE,
       threads,
       hiddenSize,
+      embeddingWidth,
       sharedMemoryFd,
     },
   };
@@ -98,13 +109,14 @@ export function openEngine(
 interface SpeculatorParts {
   readonly kvCache: KvCache;
   readonly costs: CostModel;
+  readonly states: StateCache | null;
   readonly grammars: GrammarMatchers | null;
 }
 
 function openSpeculator(
   options: EngineOptions,
   session: SessionOptions,
-  { kvCache, costs, grammars }: SpeculatorParts,
+  { kvCache, costs, states, grammars }: SpeculatorParts,
 ): Speculator | null {
   const { speculative = null, maxNumBatchedTokens } = options;
   if (speculative === null) return null;
@@ -117,6 +129,7 @@ function openSpeculator(
     constrainedSource,
     kvCache,
     costs,
+    states,
     maxTokens,
     maxNumBatchedTokens,
     ...(minGain === undefined ? {} : { minGain }),

@@ -1,3 +1,4 @@
+import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import { createSharedMemory } from '../../ort/native-memory.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
 import { CpuDecoder } from '../cpu/cpu-decoder.ts';
@@ -10,6 +11,12 @@ import type { BlockLog } from '../kv-cache/block-log.ts';
 import { bytesOfPositions, type KvShape, kvShape } from '../kv-shape.ts';
 import { SlotCache } from '../kv-cache/slot-cache.ts';
 import { CostModel } from '../costs/cost-model.ts';
+import { openTier } from '../prefix-tier/open-tier.ts';
+import type { PrefixTier } from '../prefix-tier/prefix-tier.ts';
+import { TieredSlotCache } from '../prefix-tier/tiered-slot-cache.ts';
+import { type StateBudget, stateBudget } from '../states/state-budget.ts';
+import { StateCache } from '../states/state-cache.ts';
+import { StatefulDecoder } from '../states/stateful-decoder.ts';
 import type { Decoder } from '../step.ts';
 import type { EngineOptions } from './protocol.ts';
 
@@ -18,13 +25,18 @@ export interface OpenedSlots {
   readonly decoder: Decoder;
   readonly kvCache: SlotCache;
   readonly costs: CostModel;
+  /** Null of a model without. */
+  readonly states: StateCache | null;
   readonly kvCacheBytes: number;
   readonly kvCacheTokens: number;
   /** See EngineInfo. */
   readonly hiddenSize: number | null;
+  readonly embeddingWidth: number | null;
   /** The decoder of a durable KV cache; null without one. */
   readonly durable: JournaledDecoder | null;
   readonly sharedMemoryFd: number | null;
+  /** Prefixes kept beyond the KV cache; null if none are. */
+  readonly tier: PrefixTier | null;
 }
 
 /**
@@ -49,32 +61,40 @@ export function openSlots(
   const bytesPerPage = bytesOfPositions(shape, pageLength);
   // On the CPU a page for each sequence is set aside: a dead slot has to write somewhere.
   const setAsidePages = isCpu ? options.maxNumSeqs : 0;
+  const budget = budgetOfStates(options, shape);
+  const states = budget && new StateCache({ ...budget, minLength: BLOCK_SIZE, prefixCaching });
+  const stateBytes = budget?.byteLength ?? 0;
   const maxPages = Math.min(
     (numSlots * shape.capacity) / pageLength,
-    Math.floor(options.kvCacheMemory / bytesPerPage) - setAsidePages,
+    Math.floor((options.kvCacheMemory - stateBytes) / bytesPerPage) - setAsidePages,
   );
-  const kvCache = new SlotCache({
+  const costs = new CostModel();
+  const slotOptions = {
     numSlots,
     capacity: maxModelLen,
     pageLength,
     maxPages,
     prefixCaching,
     blocks,
-  });
+    states,
+  };
+  const tier =
+    options.prefixTier && isCpu ? openTier(options.prefixTier, { model, shape, costs }) : null;
+  const kvCache = tier ? new TieredSlotCache(slotOptions, tier) : new SlotCache(slotOptions);
   if (kvCache.maxTokens < Math.min(2 * pageLength, maxModelLen)) {
     throw new Error(
       `${options.kvCacheMemory} bytes are too few for a KV cache: ${pageLength} tokens of one ` +
         `sequence take ${bytesPerPage}, and ${options.maxNumSeqs} sequences are to run at once`,
     );
   }
-  const costs = new CostModel();
-  const memory = { kvCacheBytes: maxPages * bytesPerPage, kvCacheTokens: maxPages * pageLength };
+  const kvCacheBytes = maxPages * bytesPerPage + stateBytes;
+  const memory = { kvCacheBytes, kvCacheTokens: maxPages * pageLength };
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
   if (!isCpu) {
     const decoder = new DeviceDecoder(model, { ...common, device });
-    const nothing = { hiddenSize: null, durable: null, sharedMemoryFd: null };
-    return { decoder, kvCache, costs, ...memory, ...nothing };
+    const nothing = { hiddenSize: null, embeddingWidth: null, durable: null, sharedMemoryFd: null };
+    return { decoder, kvCache, costs, states, ...memory, ...nothing, tier };
   }
   const sharedMemoryFd = options.durableKv
     ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
@@ -85,14 +105,17 @@ export function openSlots(
     sharedMemoryFd,
     maxRunTokens: options.maxNumBatchedTokens,
     adapters: options.adapters,
+    states,
     // A crash changes which tokens are computed together: that must not change a text.
     reproducible: options.durableKv ?? false,
   });
+  tier?.attach(kvCache, decoder.storage);
   const { journal } = decoder.storage;
   const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
-  const { hiddenSize } = decoder;
-  const parts = { decoder: durable ?? decoder, kvCache, costs, ...memory };
-  return { ...parts, hiddenSize, durable, sharedMemoryFd };
+  const { hiddenSize, embeddingWidth } = decoder;
+  const stateful = states && new StatefulDecoder(decoder, states);
+  const parts = { decoder: durable ?? stateful ?? decoder, kvCache, costs, states, ...memory };
+  return { ...parts, hiddenSize, embeddingWidth, durable, sharedMemoryFd, tier };
 }
 
 /**
@@ -115,6 +138,16 @@ function deviceShape(options: EngineOptions, device: DeviceOptions): KvShape {
     );
   }
   return { ...shape, numSlots: Math.min(shape.numSlots, affordable) };
+}
+
+/** Memory that states take of the KV cache's; null of a model without. */
+function budgetOfStates(options: EngineOptions, shape: KvShape): StateBudget | null {
+  const { states } = options.model.manifest;
+  if (states === undefined) return null;
+  const { maxNumSeqs, prefixCaching, kvCacheMemory: memoryBytes } = options;
+  const bytesPerPosition = bytesOfPositions(shape, shape.pageLength) / shape.pageLength;
+  const demand = { ...shape, states, maxNumSeqs, prefixCaching, memoryBytes, bytesPerPosition };
+  return stateBudget(demand);
 }
 
 /** Spare slots keep finished texts while every sequence runs. On the CPU they are address space. */

@@ -7,6 +7,7 @@ import type { BuiltModel } from '../../model/manifest.ts';
 import type { AdapterLimits } from '../cpu/adapter-slots.ts';
 import type { DeviceOptions } from '../gpu/device-options.ts';
 import type { BlockEvent } from '../kv-cache/block-log.ts';
+import type { PrefixTierLimits } from '../prefix-tier/open-tier.ts';
 import type { EngineRequest } from '../request.ts';
 import type { SlotState } from '../slot-state.ts';
 import type { StepMessage } from './step-message.ts';
@@ -42,6 +43,8 @@ export interface EngineOptions {
   readonly grammarVocabulary?: GrammarVocabulary | null;
   /** Keep the KV cache in shared memory that outlives the process (Linux). */
   readonly durableKv?: boolean;
+  /** Where prefixes go that leave the KV cache; null or left out: they are forgotten. CPU only. */
+  readonly prefixTier?: PrefixTierLimits | null;
   /** Drafts for streams that decode alone, or nearly so; null or left out: none. */
   readonly speculative?: SpeculativeOptions | null;
 }
@@ -108,6 +111,8 @@ export interface EngineInfo {
    * it.
    */
   readonly hiddenSize: number | null;
+  /** Width of embeddings that prompts may have in place of tokens; null if the model takes none. */
+  readonly embeddingWidth: number | null;
   /** The process's descriptor of a durable KV cache. */
   readonly sharedMemoryFd: number | null;
 }

@@ -3,7 +3,7 @@
  * each token would take both processes several times as long.
  */
 import type { TokenOutput } from '../request.ts';
-import type { EngineStats } from '../stats.ts';
+import { type EngineStats, type LoopStats, NO_PREFIX_TIER } from '../stats.ts';
 import type { StepRecord } from '../tap/step-record.ts';
 
 /**
@@ -31,8 +31,9 @@ interface PlacedDetails {
 
 export function toStepMessage(
   outputs: readonly TokenOutput[],
-  stats: EngineStats,
+  stats: LoopStats,
   record: StepRecord | null = null,
+  tier = NO_PREFIX_TIER,
 ): StepMessage {
   const tokens = new Float64Array(outputs.length * 2);
   const placed: PlacedDetails[] = [];
@@ -43,7 +44,12 @@ export function toStepMessage(
     const { id: _id, tokenId: _tokenId, ...details } = output;
     placed.push({ place, details });
   }
-  const message: StepMessage = { type: 'step', tokens, details: placed, stats };
+  const message: StepMessage = {
+    type: 'step',
+    tokens,
+    details: placed,
+    stats: { ...stats, ...tier },
+  };
   return record === null ? message : { ...message, record };
 }
 

@@ -1,3 +1,4 @@
+import { isEmbedding } from '../prompt-embeddings.ts';
 import type { DryPenalty } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
 
@@ -25,7 +26,7 @@ export function applyDry(logits: Float32Array, sequence: Sequence, penalty: DryP
     const length = matches[end] ?? 0;
     const next = text[end] ?? -1;
     if (length < allowedLength || length <= (repeated.get(next) ?? -1)) continue;
-    if (!has(breakers, next)) repeated.set(next, length);
+    if (!breaks(breakers, next)) repeated.set(next, length);
   }
   const maxPower = base > 1 ? MAX_EXPONENT / Math.log(base) : Infinity;
   for (const [tokenId, length] of repeated) {
@@ -36,8 +37,13 @@ export function applyDry(logits: Float32Array, sequence: Sequence, penalty: DryP
 
 function lengthSinceBreaker(text: Int32Array, breakers: Int32Array): number {
   let length = 0;
-  while (length < text.length && !has(breakers, text[text.length - 1 - length] ?? -1)) length++;
+  while (length < text.length && !breaks(breakers, text[text.length - 1 - length] ?? -1)) length++;
   return length;
+}
+
+/** Nothing is said again by an image. */
+function breaks(breakers: Int32Array, id: number): boolean {
+  return isEmbedding(id) || has(breakers, id);
 }
 
 /** @param sorted ascending */

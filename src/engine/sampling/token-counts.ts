@@ -1,6 +1,8 @@
+import { isEmbedding } from '../prompt-embeddings.ts';
+
 /**
  * The distinct tokens of a text that only grows, and how often each occurs. A step counts what came
- * since the last one, however long the text is.
+ * since the last one, however long the text is. Embeddings are not counted.
  */
 export class TokenCounts {
   /** In order of their first occurrence. */
@@ -17,6 +19,7 @@ export class TokenCounts {
   }
 
   #count(tokenId: number): void {
+    if (isEmbedding(tokenId)) return;
     const place = this.#places.get(tokenId);
     if (place !== undefined) {
       this.counts[place] = (this.counts[place] ?? 0) + 1;

@@ -34,7 +34,8 @@ export function planPrefill(request: PrefillRequest): Segment[] {
   const chunks: Segment[] = [];
   for (const sequence of sequences) {
     const start = sequence.numComputedTokens;
-    const wanted = Math.min(sequence.numUncomputedTokens, budgetTokens);
+    // An image may have taken more than was left.
+    const wanted = Math.max(0, Math.min(sequence.numUncomputedTokens, budgetTokens));
     // The first chunk is mixed with the decode run: both read the weights once.
     const isMixed = decode.length > 0 && (costs.runsStepsWhole || chunks.length === 0);
     const costMs = (length: number) => {
@@ -46,9 +47,10 @@ export function planPrefill(request: PrefillRequest): Segment[] {
     const waits = isFirst && least === 0;
     const length = waits ? 0 : Math.max(least, mostWithin(availableMs - spentMs, wanted, costMs));
     if (length === 0) break;
-    chunks.push(segmentOf(sequence, length));
-    spentMs += costMs(length);
-    budgetTokens -= length;
+    const chunk = segmentOf(sequence, length);
+    chunks.push(chunk);
+    spentMs += costMs(chunk.numTokens);
+    budgetTokens -= chunk.numTokens;
   }
   budget.settle(decodeMs, numPrompts, spentMs);
   return chunks;

@@ -1,5 +1,5 @@
 import type { Draft, DraftSource } from './draft-source.ts';
-import { commonLength } from '../kv-cache/slot-cache.ts';
+import { commonLength } from '../common-length.ts';
 import { Sampler } from '../sampling/sampler.ts';
 import { Sequence } from '../sequence.ts';
 import { type Decoder, segmentOf } from '../step.ts';
@@ -107,8 +107,10 @@ export class ModelDrafts implements DraftSource {
 /** The sequence's current state, for the draft model to continue. */
 function shadowOf(sequence: Sequence, slot: DraftSlot): Sequence {
   const { request, numPromptTokens, numTokens } = sequence;
+  // Embeddings have the other model's width: in their place this one sees a token.
+  const { embeddings: _, ...text } = request;
   const shadow = new Sequence({
-    ...request,
+    ...text,
     outputTokenIds: sequence.tokenIds(numPromptTokens),
     logprobs: null,
     promptLogprobs: null,

@@ -1,4 +1,5 @@
 import type { Draft, DraftSource } from './draft-source.ts';
+import { isEmbedding } from '../prompt-embeddings.ts';
 import { type Continuation, hashSalt, NgramHistory } from './ngram-history.ts';
 import type { Sequence } from '../sequence.ts';
 
@@ -127,9 +128,10 @@ function findInText(text: Int32Array, end: number, numOutputTokens: number): Tex
     while (length < MAX_NGRAM && length <= at && text[at - length] === text[last - length]) {
       length++;
     }
-    if (length <= longest) continue;
+    const next = text[at + 1] ?? -1;
+    if (length <= longest || isEmbedding(next)) continue;
     longest = length;
-    tokenId = text[at + 1] ?? -1;
+    tokenId = next;
   }
   if (longest === 0) return null;
   const isWhole = numOutputTokens > 0 && numOutputTokens < MAX_NGRAM && longest >= numOutputTokens;

@@ -1,3 +1,5 @@
+import { isEmbedding } from '../prompt-embeddings.ts';
+
 /** Lengths of the ends of text that are looked up. */
 const ORDERS = [1, 2, 3, 5, 8] as const;
 const LONGEST = Math.max(...ORDERS);
@@ -34,6 +36,7 @@ export class NgramHistory {
   add(salt: number, tokenIds: Int32Array, start: number): void {
     for (let end = Math.max(1, start); end < tokenIds.length; end++) {
       const tokenId = tokenIds[end] ?? -1;
+      if (isEmbedding(tokenId)) continue;
       const numOrders = this.#hash(salt, tokenIds, end);
       for (let order = 0; order < numOrders; order++) this.#put(this.#hashes[order] ?? 0, tokenId);
     }

@@ -5,6 +5,7 @@ import type { Draft, DraftSource } from './draft-source.ts';
 import { type Drafter, MAX_CONSTRAINED_DRAFTS, MAX_DRAFTS, withDraft } from '../drafter.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { Sequence } from '../sequence.ts';
+import type { StateCache } from '../states/state-cache.ts';
 import type { Segment } from '../step.ts';
 import { DraftBackoff } from './draft-backoff.ts';
 
@@ -19,6 +20,8 @@ export interface SpeculatorOptions {
   readonly constrainedSource?: DraftSource | null;
   readonly kvCache: KvCache;
   readonly costs: CostModel;
+  /** States of a model that has some: after a draft that came true in part, that part is computed again. */
+  readonly states?: Pick<StateCache, 'maxDraftTokens'> | null;
   /** Longest draft. */
   readonly maxTokens: number;
   /** Tokens that one step computes at most. */
@@ -37,7 +40,7 @@ interface Prospect {
   readonly length: number;
   /** Tokens that the step is expected to give, the one it gives anyway included. */
   readonly numExpected: number;
-  /** Expected time of draft and verify run together. */
+  /** Expected time of draft, verify run, and what is computed again, together. */
   readonly ms: number;
 }
 
@@ -135,21 +138,32 @@ export class Speculator implements Drafter {
   /** The length of draft that promises the most tokens per second. */
   #prospect(segment: Segment, numSequences: number): Prospect {
     const { sequence, start } = segment;
-    const { costs, maxTokens, maxNumBatchedTokens } = this.#options;
+    const { costs, states = null, maxTokens, maxNumBatchedTokens } = this.#options;
     const source = this.#sourceFor(sequence) ?? this.#options.source;
     const record = this.#recordOf(sequence);
     // The step gives one token more than it drafts, and must not pass the request's limit.
     const numLeft = sequence.request.maxTokens - sequence.numOutputTokens - 1;
     const numFree = Math.floor(maxNumBatchedTokens / numSequences) - 1;
-    const longest = Math.max(0, Math.min(maxTokens, numLeft, numFree));
+    const most = Math.min(
+      maxTokens,
+      numLeft,
+      numFree,
+      states?.maxDraftTokens(sequence) ?? Infinity,
+    );
+    const longest = Math.max(0, most);
     const draft = source.isFree ? source.draft(sequence, longest, record.rate) : null;
     const none = { length: 0, numExpected: 1, ms: Infinity };
     let best: Prospect = { segment, record, source, draft, ...none };
-    let [numExpected, chance] = [1, 1];
+    const plainMs = costs.verifyMs(start, 0);
+    let [numExpected, chance, againMs] = [1, 1, 0];
     for (let length = 1; length <= (draft?.tokenIds.length ?? longest); length++) {
-      chance *= record.rate(draft?.kinds[length - 1] ?? 0);
+      const rate = record.rate(draft?.kinds[length - 1] ?? 0);
+      const verifyMs = costs.verifyMs(start, length);
+      // Where this token is the first wrong one, as many before it run once more beside the next.
+      if (states) againMs += chance * (1 - rate) * (verifyMs - plainMs);
+      chance *= rate;
       numExpected += chance;
-      const ms = costs.verifyMs(start, length) + source.costMs(length);
+      const ms = verifyMs + source.costMs(length) + againMs;
       if (numExpected / ms > best.numExpected / best.ms) {
         best = { ...best, length, numExpected, ms };
       }

@@ -18,8 +18,8 @@ export interface TappedParts {
   readonly scheduler: Pick<Scheduler, 'running' | 'waiting' | 'sentBack'>;
   readonly kvCache: Pick<KvCache, 'numSlots' | 'pages' | 'keptLength'>;
   readonly costs: Pick<CostModel, 'expectedMs'>;
-  /** A clock of Unix time in milliseconds. */
-  readonly now: () => number;
+  /** A clock of Unix time in milliseconds; the system's if left out. */
+  readonly now?: () => number;
 }
 
 /** Makes records of an engine's iterations, as long as somebody watches. */
@@ -44,7 +44,7 @@ export class StepTap {
   begin(step: number): void {
     this.#begun = null;
     if (step % this.#every !== 0) return;
-    const { scheduler, now } = this.#parts;
+    const { scheduler, now = unixMs } = this.#parts;
     for (const sequence of this.#known) if (sequence.slot === -1) this.#known.delete(sequence);
     for (const sequence of scheduler.running) this.#known.add(sequence);
     this.#begun = { step, startedAt: now() };
@@ -53,7 +53,7 @@ export class StepTap {
   /** To be called before the step is committed: its sequences still have their slots and lengths. */
   observe({ segments }: StepPlan, { timedRuns }: StepResult, outcome: StepOutcome): void {
     if (this.#begun === null) return;
-    const { scheduler, kvCache, costs, now } = this.#parts;
+    const { scheduler, kvCache, costs, now = unixMs } = this.#parts;
     const { waiting, sentBack } = scheduler;
     const { bySlot, ...pages } = kvCache.pages;
     this.#record = {
@@ -122,6 +122,10 @@ export class StepTap {
     const { sentBack } = this.#parts.scheduler;
     return !this.#known.has(sequence) || sentBack.some(({ id }) => id === sequence.id);
   }
+}
+
+function unixMs(): number {
+  return performance.timeOrigin + performance.now();
 }
 
 /** Tokens of a draft that came true. */

@@ -1,8 +1,7 @@
 /** From a conversation to the tokens of its prompt. */
 import type { Caller } from '../caller.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
-import type { EncodedPrompt } from '../prompts/prompt-job.ts';
+import type { ChatTokens, PromptEncoder } from '../prompts/prompt-encoder.ts';
 import { inClientWords } from '../prompts/prompt-length.ts';
 import { ChatTemplateError } from '../templates/chat-message.ts';
 import { type ChatPrompt, requireMessages } from './chat-request.ts';
@@ -31,7 +30,7 @@ export async function encodeChat(
   chat: ChatPrompt,
   { maxTokens, field }: ChatPromptOptions,
   caller: Caller,
-): Promise<EncodedPrompt> {
+): Promise<ChatTokens> {
   if (!prompts.canChat) {
     const message = `The model \`${model.id}\` has no chat template; use /v1/completions.`;
     throw new InvalidRequestError(message, field, 'chat_template_missing');
@@ -43,6 +42,7 @@ export async function encodeChat(
     tools: chat.toolChoice === 'none' ? undefined : chat.tools,
     kwargs: chat.templateVariables ?? undefined,
     thinking: chat.thinking,
+    images: chat.images,
     maxTokens,
   };
   try {

@@ -5,6 +5,7 @@ import type { ContextLimits, GenerationSettings } from '../generation/fit-contex
 import { InvalidRequestError } from '../invalid-request.ts';
 import type { ChatMessage } from '../templates/chat-message.ts';
 import type { Thinking } from '../templates/thinking.ts';
+import type { ChatImage } from './chat-images.ts';
 
 /** A tool, or several, that the answer must call; or leave it to the model. */
 export type ToolChoice = 'none' | 'auto' | 'required' | { readonly name: string };
@@ -17,6 +18,8 @@ export interface ChatTool extends ToolDefinition {
 /** Fields that shape the prompt. */
 export interface ChatPrompt {
   readonly messages: readonly ChatMessage[];
+  /** Those that the image parts of all messages stand for, in order; left out where there are none. */
+  readonly images?: readonly ChatImage[];
   readonly tools: readonly ChatTool[];
   readonly toolChoice: ToolChoice;
   /** Names of tools that must not be called; none if left out. */

@@ -4,15 +4,17 @@ import type { FanOutRequest } from '../generation/fan-out.ts';
 import { fitContext } from '../generation/fit-context.ts';
 import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
 import { maxPromptTokens } from '../prompts/prompt-length.ts';
+import { InvalidRequestError } from '../invalid-request.ts';
 import { ChatDeltas } from './chat-deltas.ts';
 import type { ChatFormat } from './chat-format.ts';
+import { type SeeingModel, withImages } from './chat-images.ts';
 import { encodeChat } from './chat-prompt.ts';
 import type { ChatPrompt, ChatRequest } from './chat-request.ts';
 import { outputFormatOf } from './output-format.ts';
 import { thoughtBudgetOf } from './thought-marks.ts';
 
 /** Parts of a model that preparing a chat needs. */
-export interface ChatModel {
+export interface ChatModel extends SeeingModel {
   readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeChat' | 'encodeBadWords'>;
   readonly chatFormat: ChatFormat;
   readonly model: { readonly id: string; readonly maxModelLen: number };
@@ -33,11 +35,16 @@ export interface PreparedChat {
  *   long prompts also what PromptEncoder throws.
  */
 export async function prepareChat(
-  { prompts, chatFormat, model }: ChatModel,
-  request: ChatRequest,
+  { prompts, chatFormat, model, images }: ChatModel,
+  asked: ChatRequest,
   caller: Caller,
 ): Promise<PreparedChat> {
+  const request = await withImages({ model, images }, asked, caller);
   const { settings, limits, badWords, numChoices, streamInterval = 1 } = request;
+  if (request.images !== undefined && limits.truncatePromptTokens !== null) {
+    const message = '`truncate_prompt_tokens`: a prompt with images is not cut.';
+    throw new InvalidRequestError(message, 'truncate_prompt_tokens', 'unsupported_parameter');
+  }
   const maxTokens = maxPromptTokens(limits.truncatePromptTokens, model);
   const promptOptions = { maxTokens, field: limits.fields.prompt };
   const prompt = await encodeChat({ prompts, model }, request, promptOptions, caller);
@@ -51,6 +58,7 @@ export async function prepareChat(
     badWords: await prompts.encodeBadWords(badWords, caller),
     skipSpecialTokens: settings.skipSpecialTokens && !showsMarkers,
     textOffsets: format.reasoning !== null,
+    ...(prompt.images === undefined ? {} : { images: prompt.images }),
   };
   const fitted = fitContext(resolved, prompt.tokenIds, limits, model.maxModelLen);
   const thought = thoughtBudgetOf(chatFormat, request, reasoning?.place ?? 'after');
@@ -64,7 +72,7 @@ export async function prepareChat(
       ...(grammar === null ? {} : { grammar }),
     },
     promptTokenIds: generation.promptTokenIds,
-    prompt: request,
+    ...(request.images === undefined ? { prompt: request } : {}),
     createDeltas: (answerId) => new ChatDeltas(format, answerId),
   };
 }

@@ -125,6 +125,11 @@ export class DecoderEncoder implements TextEncoder {
     throw new EncoderInputError('the model generates text and gives no vectors of tokens');
   }
 
+  /** @throws EncoderInputError */
+  embedSparse(): Promise<never> {
+    throw new EncoderInputError('the model generates text and gives no weights of words');
+  }
+
   async #tokenize(
     texts: readonly string[],
     truncate: boolean,

@@ -3,7 +3,7 @@ import type { EncoderLabels } from '../../model/encoder/encoder-labels.ts';
 import type { SentenceModules } from '../../model/encoder/sentence-modules.ts';
 import { LIMITS } from '../../limits.ts';
 import type { Caller } from '../caller.ts';
-import { type EncodedText, TextTooLongError } from './encoder-tokenizer.ts';
+import { type EncodedText, TextTooLongError, type Truncation } from './encoder-tokenizer.ts';
 
 export interface EmbedOptions {
   /** Length of the vectors; the model's own if left out. */
@@ -26,6 +26,17 @@ export interface Embeddings {
   readonly numTokens: number;
   /** Tokens of each input. */
   readonly tokenCounts: readonly number[];
+}
+
+/** Makes vectors of inputs of some type. */
+export type Embed<Input = string | Int32Array> = (
+  inputs: readonly Input[],
+  options: EmbedOptions,
+  caller: Caller,
+) => Promise<Embeddings>;
+
+export interface ClassifyOptions extends Pick<EmbedOptions, 'priority'> {
+  readonly truncate?: Truncation;
 }
 
 /** A text, its token ids with the special ones, or two texts that are read together. */
@@ -59,6 +70,18 @@ export interface TokenEmbeddings extends Embeddings {
   readonly width: number;
 }
 
+/** Words that a text has something to do with, and how much. */
+export interface SparseVector {
+  /** Token ids, ascending. */
+  readonly ids: Int32Array;
+  /** Above 0. */
+  readonly weights: Float32Array;
+}
+
+export interface SparseEmbeddings extends Pick<Embeddings, 'numTokens' | 'tokenCounts'> {
+  readonly vectors: readonly SparseVector[];
+}
+
 /** Makes vectors of texts, and scores of pairs of them. */
 export interface TextEncoder {
   /** Labels that it can give texts; null for a model without. */
@@ -90,10 +113,16 @@ export interface TextEncoder {
     options: Omit<EmbedOptions, 'dimensions'>,
     caller: Caller,
   ): Promise<TokenEmbeddings>;
+  /** Weights of words, as SPLADE has them. @throws as `embedTokens` */
+  embedSparse(
+    inputs: readonly (string | Int32Array)[],
+    options: Omit<EmbedOptions, 'dimensions'>,
+    caller: Caller,
+  ): Promise<SparseEmbeddings>;
   /** The logits of each input's labels, as vectors. @throws as `embed` */
   classify(
     inputs: readonly ClassifierInput[],
-    options: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    options: ClassifyOptions,
     caller: Caller,
   ): Promise<Embeddings>;
 }

@@ -14,6 +14,9 @@ export interface EncodedText {
   readonly secondStart: number;
 }
 
+/** Whether texts that are too long are cut: of two the longer one first, or the first one alone. */
+export type Truncation = boolean | 'first';
+
 /** A text is longer than the model takes. */
 export class TextTooLongError extends Error {
   override readonly name = 'TextTooLongError';
@@ -28,6 +31,12 @@ export class TextTooLongError extends Error {
     this.numTokens = numTokens;
     this.maxTokens = maxTokens;
   }
+}
+
+/** An error of texts that are only some of a request's: it names another place there. */
+export function placedIn(places: readonly number[], error: unknown): unknown {
+  if (!(error instanceof TextTooLongError)) return error;
+  return new TextTooLongError(places[error.index] ?? 0, error.numTokens, error.maxTokens);
 }
 
 /** The tokens that the model wants around texts. */
@@ -67,6 +76,8 @@ interface Library {
 export class EncoderTokenizer {
   /** Tokens that texts may have. */
   readonly vocabulary: ModelVocabulary;
+  /** Fills up texts where a model reads what comes after them. */
+  readonly padTokenId: number;
   readonly #library: Library;
   readonly #single: Wrapping;
   readonly #pair: Wrapping;
@@ -84,7 +95,9 @@ export class EncoderTokenizer {
       throw new TokenizerError(String(error), { cause: error });
     }
     const added = new Set(file.added_tokens.map(({ content }) => content));
-    this.vocabulary = new ModelVocabulary({ ids: this.#library.get_vocab(), added }, modelSize);
+    const ids = this.#library.get_vocab();
+    this.vocabulary = new ModelVocabulary({ ids, added }, modelSize);
+    this.padTokenId = ids.get(padTokenOf(config)) ?? 0;
     this.#single = this.#wrapping(false);
     this.#pair = this.#wrapping(true);
   }
@@ -112,20 +125,24 @@ export class EncoderTokenizer {
   }
 
   /**
-   * @param truncate cut what is too long at its end; of two texts the longer one first
+   * @param truncate cut what is too long at its end
    * @throws TextTooLongError, MissingTokenError
    */
   encode(
     [first, second = null]: readonly [string, (string | null)?],
-    { maxTokens, truncate, index = 0 }: { maxTokens: number; truncate: boolean; index?: number },
+    { maxTokens, truncate, index = 0 }: { maxTokens: number; truncate: Truncation; index?: number },
   ): EncodedText {
     const { before, between, after, betweenOfFirst } = second === null ? this.#single : this.#pair;
     const [a, b] = [this.#idsOf(first), second === null ? [] : this.#idsOf(second)];
     const room = maxTokens - this.numSpecial(second !== null);
-    if (a.length + b.length > room && !truncate) {
+    const least = truncate === 'first' ? b.length : a.length + b.length;
+    if (least > room && truncate !== true) {
       throw new TextTooLongError(index, a.length + b.length + maxTokens - room, maxTokens);
     }
-    const [lengthA, lengthB] = lengthsWithin(a.length, b.length, Math.max(0, room));
+    const [lengthA, lengthB] =
+      truncate === 'first'
+        ? [Math.min(a.length, room - b.length), b.length]
+        : lengthsWithin(a.length, b.length, Math.max(0, room));
     const numOfFirst = before.length + lengthA + (betweenOfFirst ?? 0);
     const parts = [before, a.slice(0, lengthA), between, b.slice(0, lengthB), after];
     const ids = Int32Array.from(parts.flat());
@@ -165,6 +182,17 @@ export class EncoderTokenizer {
         : null,
     };
   }
+}
+
+const padTokenSchema = z.looseObject({
+  pad_token: z
+    .union([z.string(), z.looseObject({ content: z.string() }).transform((each) => each.content)])
+    .catch(''),
+});
+
+/** @param config tokenizer_config.json */
+function padTokenOf(config: object): string {
+  return padTokenSchema.safeParse(config).data?.pad_token ?? '';
 }
 
 function placeOf(part: readonly number[], whole: readonly number[], from: number): number {

@@ -1,20 +1,21 @@
-import type { EncoderPrecision } from '../../model/encoder/bert-graph.ts';
+import type { EncoderPrecision } from '../../model/encoder/encoder-nodes.ts';
 import {
   type EncoderFolder,
-  type EncoderKind,
   inspectEncoderFolder,
+  scoredTokens,
 } from '../../model/encoder/encoder-folder.ts';
+import type { EncoderKind } from '../../model/encoder/encoder-kind.ts';
 import type { EncoderLabels } from '../../model/encoder/encoder-labels.ts';
 import type { BatcherOptions } from '../batching/batcher-options.ts';
 import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
 import { requireComputable } from '../not-cached-error.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
-import type { EncoderClientOptions } from '../encoder-process/encoder-client.ts';
+import type { EncoderClientOptions, EncoderOutput } from '../encoder-process/encoder-client.ts';
 import { EncoderEngine } from '../encoder-process/encoder-engine.ts';
 import {
-  checkTokenIds,
   type ClassifierInput,
+  type ClassifyOptions,
   countsOf,
   type Embeddings,
   type EmbedOptions,
@@ -23,20 +24,19 @@ import {
   requireDimensions,
   requireOutputRoom,
   type Scores,
+  type SparseEmbeddings,
   type TextEncoder,
   type TokenEmbeddings,
-  unitsOf,
 } from './embed-request.ts';
 import {
   type EncodedText,
   EncoderTokenizer,
   type EncoderTokenizerSource,
 } from './encoder-tokenizer.ts';
-import { TokenizePool } from './tokenize-pool.ts';
+import { requireKind, USES } from './require-kind.ts';
+import { sparseVectorOf } from './sparse-vector.ts';
+import { TextInputs } from './text-inputs.ts';
 import { changedInTurns, ownVector, shortened, sigmoid } from './vectors.ts';
-
-/** Most bytes of a character that waits to be tokenized; a token takes as many. */
-const BYTES_PER_UNIT = 4;
 
 export interface TextModelOptions extends EncoderClientOptions {
   readonly folder: string;
@@ -53,7 +53,7 @@ export interface TextModelOptions extends EncoderClientOptions {
 export class TextModel implements TextEncoder {
   readonly #folder: EncoderFolder;
   readonly #tokenizer: EncoderTokenizer;
-  readonly #pool: TokenizePool;
+  readonly #inputs: TextInputs;
   readonly #engine: EncoderEngine;
 
   private constructor(
@@ -63,9 +63,17 @@ export class TextModel implements TextEncoder {
   ) {
     this.#folder = folder;
     this.#tokenizer = tokenizer;
-    this.#pool = new TokenizePool(tokenizer, tokenizerOf(folder), tokenizerThreads);
     const source = { type: 'text', folder: folder.path, precision, cacheDirectory } as const;
-    this.#engine = new EncoderEngine({ ...options, source });
+    const batching = batchingOf(folder, options.batching);
+    this.#engine = new EncoderEngine({ ...options, source, batching });
+    this.#inputs = new TextInputs({
+      tokenizer,
+      source: tokenizerOf(folder),
+      tokenizerThreads,
+      maxTokens: folder.maxTokens,
+      textEnd: folder.textEnd,
+      engine: this.#engine,
+    });
   }
 
   /** Looks into the folder; nothing is loaded yet. @throws ModelError, TokenizerError */
@@ -137,7 +145,7 @@ export class TextModel implements TextEncoder {
   }
 
   async stop(): Promise<void> {
-    this.#pool.close();
+    this.#inputs.close();
     await this.#engine.stop();
   }
 
@@ -148,11 +156,11 @@ export class TextModel implements TextEncoder {
     caller: Caller,
   ): Promise<Embeddings> {
     requireComputable(caller);
-    this.#require('embedding');
+    requireKind(this.kind, 'embedding');
     const { modules } = this.#folder;
     if (dimensions !== null) requireDimensions(dimensions, this.dim, modules);
     const prompt = promptOf(promptName, modules);
-    const encoded = await this.#encode(inputs, prompt, truncate, caller);
+    const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
     const whole = await this.#run(encoded, priority, caller);
     const vectors =
       dimensions === null
@@ -168,16 +176,33 @@ export class TextModel implements TextEncoder {
     caller: Caller,
   ): Promise<TokenEmbeddings> {
     requireComputable(caller);
-    this.#require('embedding');
+    requireKind(this.kind, 'embedding');
     const width = this.#tokenDim;
     if (width === null)
       throw new EncoderInputError("the model's export gives no vectors of tokens");
     const prompt = promptOf(promptName, this.#folder.modules);
-    const encoded = await this.#encode(inputs, prompt, truncate, caller);
+    const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
     const counts = countsOf(encoded);
     requireOutputRoom(counts.numTokens * width);
     const vectors = await this.#run(encoded, priority, caller, width);
     return { vectors, ...counts, width };
+  }
+
+  /** @throws as TextEncoder.embedSparse */
+  async embedSparse(
+    inputs: readonly (string | Int32Array)[],
+    { promptName = null, truncate = false, priority = 0 }: Omit<EmbedOptions, 'dimensions'>,
+    caller: Caller,
+  ): Promise<SparseEmbeddings> {
+    requireComputable(caller);
+    requireKind(this.kind, 'sparse');
+    // As if all words of the vocabulary were in each text.
+    requireOutputRoom(inputs.length * this.dim);
+    const prompt = promptOf(promptName, this.#folder.modules);
+    const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
+    const numbers = 2 * this.dim;
+    const outputs = await this.#outputs(encoded, priority, caller, { numbers });
+    return { vectors: outputs.map(sparseVectorOf), ...countsOf(encoded) };
   }
 
   /** Scores pairs of texts, with a cross-encoder. @throws as TextEncoder.score */
@@ -187,8 +212,8 @@ export class TextModel implements TextEncoder {
     caller: Caller,
   ): Promise<Scores> {
     requireComputable(caller);
-    this.#require('reranker');
-    const encoded = await this.#encode(pairs, '', truncate, caller);
+    requireKind(this.kind, 'reranker');
+    const encoded = await this.#inputs.encode(pairs, '', truncate, caller);
     const rows = await this.#run(encoded, priority, caller);
     // If there are two labels, the second is that of a match.
     const logits = Float32Array.from(rows, (row) =>
@@ -202,56 +227,16 @@ export class TextModel implements TextEncoder {
   /** @throws as TextEncoder.classify */
   async classify(
     inputs: readonly ClassifierInput[],
-    { truncate = false, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
+    { truncate = false, priority = 0 }: ClassifyOptions,
     caller: Caller,
   ): Promise<Embeddings> {
     requireComputable(caller);
     if (this.labels === null) {
-      throw new EncoderInputError('the model makes embeddings and has no labels for texts');
+      throw new EncoderInputError(`the model ${USES[this.kind]} and has no labels for texts`);
     }
-    const encoded = await this.#encode(inputs, '', truncate, caller);
+    const encoded = await this.#inputs.encode(inputs, '', truncate, caller);
     const vectors = await this.#run(encoded, priority, caller);
     return { vectors, ...countsOf(encoded) };
-  }
-
-  async #encode(
-    inputs: readonly ClassifierInput[],
-    prompt: string,
-    truncate: boolean,
-    caller: Caller,
-  ): Promise<readonly EncodedText[]> {
-    const { size: vocabSize } = this.#tokenizer.vocabulary;
-    const { maxTokens } = this;
-    const units = inputs.reduce((sum, input) => sum + unitsOf(input), 0);
-    const prepared = this.#engine.prepare(inputs.length, BYTES_PER_UNIT * units, caller.client);
-    try {
-      const texts = inputs.flatMap((input): (readonly [string, string?])[] => {
-        if (typeof input === 'string') return [[prompt + input]];
-        return input instanceof Int32Array ? [] : [input];
-      });
-      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
-      return inputs.map((input, index) =>
-        input instanceof Int32Array
-          ? checkTokenIds(input, { vocabSize, maxTokens, truncate, index })
-          : (tokenized.shift() ?? { ids: new Int32Array(), secondStart: 0 }),
-      );
-    } finally {
-      prepared();
-    }
-  }
-
-  async #tokenize(
-    texts: readonly (readonly [string, string?])[],
-    truncate: boolean,
-    caller: Caller,
-  ): Promise<readonly EncodedText[]> {
-    if (texts.length === 0) return [];
-    const begunAt = performance.now();
-    try {
-      return await this.#pool.run({ texts, maxTokens: this.maxTokens, truncate }, caller);
-    } finally {
-      caller.record?.tokenized(begunAt, performance.now());
-    }
   }
 
   async #run(
@@ -260,6 +245,17 @@ export class TextModel implements TextEncoder {
     caller: Caller,
     tokenDim: number | null = null,
   ): Promise<Float32Array[]> {
+    const outputs = await this.#outputs(texts, priority, caller, { tokenDim });
+    return outputs.map(([vector]) => ownVector(vector?.data));
+  }
+
+  /** @param numbers of the output of each text, apart from those of its tokens */
+  async #outputs(
+    texts: readonly EncodedText[],
+    priority: number,
+    caller: Caller,
+    { tokenDim = null, numbers = 0 }: { tokenDim?: number | null; numbers?: number },
+  ): Promise<readonly EncoderOutput[]> {
     const wantsTokens = tokenDim !== null;
     const { numTokens } = countsOf(texts);
     if (caller.record) caller.record.numPromptTokens = numTokens;
@@ -268,7 +264,7 @@ export class TextModel implements TextEncoder {
       rows: 1,
       tokens: ids.length,
       // Outputs wait in the front, too; each number has four bytes, as an id has.
-      bytes: ids.byteLength * (1 + (tokenDim ?? 0)),
+      bytes: ids.byteLength * (1 + (tokenDim ?? 0)) + ids.BYTES_PER_ELEMENT * numbers,
       shape: wantsTokens ? 'tokens' : '',
       priority,
     }));
@@ -278,17 +274,15 @@ export class TextModel implements TextEncoder {
       throw error;
     });
     await settle?.(numTokens);
-    return outputs.map(([vector]) => ownVector(vector?.data));
+    return outputs;
   }
+}
 
-  #require(kind: EncoderKind): void {
-    if (this.kind === kind) return;
-    throw new EncoderInputError(
-      kind === 'embedding'
-        ? 'the model scores pairs of texts and makes no embeddings'
-        : 'the model makes embeddings and scores no pairs of texts',
-    );
-  }
+/** Batches no larger than what the scores of all words take memory for. */
+function batchingOf({ graph }: EncoderFolder, batching: BatcherOptions): BatcherOptions {
+  const most = scoredTokens(graph);
+  if (most === null) return batching;
+  return { ...batching, maxBatchTokens: Math.min(most, batching.maxBatchTokens ?? most) };
 }
 
 function tokenizerOf({ path, facts }: EncoderFolder): EncoderTokenizerSource {

@@ -1,13 +1,17 @@
 import { MissingTokenError } from '../text/model-vocabulary.ts';
-import { type EncodedText, type EncoderTokenizer, TextTooLongError } from './encoder-tokenizer.ts';
+import {
+  type EncodedText,
+  type EncoderTokenizer,
+  TextTooLongError,
+  type Truncation,
+} from './encoder-tokenizer.ts';
 
 /** A plain value that crosses threads. */
 export interface TokenizeJob {
   /** Texts, or pairs of them. */
   readonly texts: readonly (readonly [string, string?])[];
   readonly maxTokens: number;
-  /** Whether what is too long is cut. */
-  readonly truncate: boolean;
+  readonly truncate: Truncation;
 }
 
 /** Errors lose their class between threads. */

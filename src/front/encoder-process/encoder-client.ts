@@ -16,6 +16,7 @@ import { type EngineState } from '../engine-process/engine-contract.ts';
 import { EngineError } from '../engine-process/errors.ts';
 import { SupervisedProcess } from '../engine-process/supervised-process.ts';
 import { watchMemory } from '../../threads/memory-watch.ts';
+import { yieldCores } from '../../threads/yield-cores.ts';
 import { ReceivedTensors } from '../../encoder/process/received-tensors.ts';
 import { InputSender } from './input-sender.ts';
 import { type Pending, pending } from './pending.ts';
@@ -41,6 +42,8 @@ export interface EncoderClientOptions {
   readonly onCrash?: (description: string) => void;
   /** A process that takes longer over a batch hangs: it is killed. */
   readonly runTimeoutMs: number;
+  /** Whether other processes go first where cores are short; false if left out. */
+  readonly yieldsCores?: boolean;
   /** Starts a process; for tests. */
   readonly spawn?: SpawnEncoder;
 }
@@ -174,6 +177,7 @@ export class EncoderClient {
   #launch(events: EncoderEvents): EncoderHandle {
     const { spawn = (all) => new ChildModule(ENTRY, all) } = this.#options;
     const launched = spawn(events);
+    if (this.#options.yieldsCores === true) yieldCores(launched.pid);
     if (this.#encoder) launched.send({ type: 'start', options: this.#encoder });
     return launched;
   }

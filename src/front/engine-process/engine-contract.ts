@@ -2,7 +2,7 @@
 import type { BlockEvent } from '../../engine/kv-cache/block-log.ts';
 import type { EngineRequest, FinishReason, Logprobs } from '../../engine/request.ts';
 import type { SlotState } from '../../engine/slot-state.ts';
-import type { EngineStats } from '../../engine/stats.ts';
+import { type EngineStats, NO_PREFIX_TIER } from '../../engine/stats.ts';
 import type { TokenDetails } from '../../engine/process/step-message.ts';
 import type { EngineInfo } from '../../engine/process/protocol.ts';
 import type { StepRecord } from '../../engine/tap/step-record.ts';
@@ -41,6 +41,7 @@ export const IDLE_STATS: EngineStats = {
   numAcceptedTokens: 0,
   numForcedDraftTokens: 0,
   numForcedAcceptedTokens: 0,
+  ...NO_PREFIX_TIER,
 };
 
 export type EngineState = 'starting' | 'ready' | 'recovering' | 'failed' | 'stopped';

@@ -84,7 +84,7 @@ export class EngineInstances implements Engine {
     };
   }
 
-  /** Sums, and the average share of the KV cache. */
+  /** Sums, the average share of the KV cache, and the folder that all share. */
   get stats(): EngineStats {
     const all = this.#clients.map(({ stats }) => stats);
     const names = Object.keys(IDLE_STATS) as (keyof EngineStats)[];
@@ -93,7 +93,14 @@ export class EngineInstances implements Engine {
       keyof EngineStats,
       number
     >;
-    return { ...sums, kvCacheUsage: sums.kvCacheUsage / all.length };
+    // All have the same folder.
+    const largest = (name: keyof EngineStats) => Math.max(...all.map((stats) => stats[name]));
+    return {
+      ...sums,
+      kvCacheUsage: sums.kvCacheUsage / all.length,
+      prefixTierFolderBytes: largest('prefixTierFolderBytes'),
+      prefixTierFolderBlocks: largest('prefixTierFolderBlocks'),
+    };
   }
 
   get numCrashes(): number {

@@ -23,8 +23,8 @@ export interface ContextLimits {
 }
 
 /**
- * @throws InvalidRequestError when the prompt is empty, or it and the output don't fit the model's
- *   context.
+ * @throws InvalidRequestError when the prompt is empty, it and the output don't fit the model's context,
+ *   or what is asked of it needs tokens alone
  */
 export function fitContext(
   settings: GenerationSettings,
@@ -37,6 +37,7 @@ export function fitContext(
     throw new InvalidRequestError(`\`${field}\` has no tokens.`, field, 'invalid_value');
   }
   const prompt = truncate(promptTokenIds, limits, maxModelLen);
+  if (settings.images !== undefined) requireWhole(settings, promptTokenIds, prompt);
   const maxTokens = resolveMaxTokens(prompt.length, limits, maxModelLen);
   if (settings.minTokens > maxTokens) {
     throw new InvalidRequestError(
@@ -46,6 +47,28 @@ export function fitContext(
     );
   }
   return { ...settings, promptTokenIds: prompt, maxTokens };
+}
+
+/** Embeddings have their places in the whole prompt, and no token's probability says how likely one is. */
+function requireWhole(
+  { promptLogprobs }: GenerationSettings,
+  promptTokenIds: Int32Array,
+  kept: Int32Array,
+): void {
+  if (kept.length < promptTokenIds.length) {
+    throw new InvalidRequestError(
+      'A prompt with images cannot be cut by `truncate_prompt_tokens`.',
+      'truncate_prompt_tokens',
+      'invalid_value',
+    );
+  }
+  if (promptLogprobs !== null) {
+    throw new InvalidRequestError(
+      'A prompt with images has no log-probabilities: leave `prompt_logprobs` out.',
+      'prompt_logprobs',
+      'invalid_value',
+    );
+  }
 }
 
 /** The wording that OpenAI's clients look for. */

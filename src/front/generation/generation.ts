@@ -7,12 +7,16 @@ import type {
 } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { RequestRecord } from '../request-record.ts';
+import type { PromptImage } from './prompt-image.ts';
 import type { ResumedChoice } from './resumption.ts';
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 
 export interface GenerationRequest {
+  /** Ids below 0 are embeddings'. */
   readonly promptTokenIds: Int32Array;
+  /** Images that stand in the prompt; none if left out. */
+  readonly images?: readonly PromptImage[];
   readonly maxTokens: number;
   readonly minTokens: number;
   /** Texts that end the generation; they may span tokens. */

@@ -9,6 +9,7 @@ import { CompletionAssembler } from './completion-assembler.ts';
 import { outcomeOfAbort } from '../deadline.ts';
 import { type Engine, type TokenBatch } from '../engine-process/engine-contract.ts';
 import { EngineError } from '../engine-process/errors.ts';
+import { InvalidRequestError } from '../invalid-request.ts';
 import type {
   GenerationObserver,
   GenerationOutcome,
@@ -20,6 +21,7 @@ import type {
   GenerationRequest,
   Generator,
 } from './generation.ts';
+import type { EmbeddedImages, ImageEmbedder, PromptImage } from './prompt-image.ts';
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
@@ -30,6 +32,8 @@ export interface TextGeneratorOptions {
   readonly engine: Engine;
   readonly tokenizer: TextTokenizer;
   readonly admission: Admission;
+  /** Embeds images, for a model that sees; null or left out for others. */
+  readonly vision?: ImageEmbedder | null;
   /** Tokens that end a text unless the request ignores them. */
   readonly eosTokenIds: readonly number[];
   readonly observe?: ObserveGeneration;
@@ -66,6 +70,7 @@ class TextGeneration implements GenerationDeltas {
   #observer: GenerationObserver | null | undefined;
   #assembler: CompletionAssembler | undefined;
   #release: Release | undefined;
+  #seen: EmbeddedImages | undefined;
   #batches: AsyncIterator<TokenBatch> | undefined;
   #detokenizeMs = 0;
   /** Batches that are known before the engine tells more. */
@@ -152,6 +157,8 @@ class TextGeneration implements GenerationDeltas {
     this.#observer = observe?.(request);
     this.#observer?.queued(performance.now());
     this.#assembler = new CompletionAssembler(tokenizer, request);
+    // Before it takes a place, which others would wait for meanwhile.
+    if (request.images !== undefined) await this.#look(request.images);
     this.#release = await admission.acquire(this.#signal, {
       priority,
       client,
@@ -174,6 +181,17 @@ class TextGeneration implements GenerationDeltas {
     this.#batches = engine.generate(wanted, this.#signal)[Symbol.asyncIterator]();
   }
 
+  /** Has the embeddings of the prompt's images computed. */
+  async #look(images: readonly PromptImage[]): Promise<void> {
+    const { cacheSalt = '', client = '' } = this.#request;
+    const { vision, engine } = this.#options;
+    if (!vision || engine.info.embeddingWidth === null) {
+      throw new InvalidRequestError('This model takes no images as it is loaded here.');
+    }
+    this.#seen = await vision.embed(images, cacheSalt, { client, signal: this.#signal });
+    if (this.#isOver) this.#seen.release();
+  }
+
   /** Frees everything; does so once. */
   async #end(outcome: GenerationOutcome): Promise<void> {
     if (this.#isOver) return;
@@ -183,6 +201,7 @@ class TextGeneration implements GenerationDeltas {
       await this.#batches?.return?.();
     } finally {
       this.#release?.();
+      this.#seen?.release();
       this.#observer?.finished(outcome, performance.now(), this.#detokenizeMs);
     }
   }
@@ -221,6 +240,7 @@ class TextGeneration implements GenerationDeltas {
       },
       ...(request.thought === undefined ? {} : { thought: request.thought }),
       ...(request.readout === undefined ? {} : { readout: request.readout }),
+      ...(this.#seen === undefined ? {} : { embeddings: this.#seen.embeddings }),
     };
   }
 }

@@ -1,11 +1,14 @@
 /** Counts the tokens of one answer, over all its choices. */
+import { isEmbedding } from '../../engine/prompt-embeddings.ts';
 import type { FanOutRequest } from './fan-out.ts';
-import type { TokenDelta } from './generation.ts';
+import type { GenerationRequest, TokenDelta } from './generation.ts';
 
 export interface TokenUsage {
   readonly numPromptTokens: number;
   /** Prompt tokens that were found in the cache. */
   readonly numCachedTokens: number;
+  /** Prompt tokens that stand for images. */
+  readonly numImageTokens: number;
   readonly numOutputTokens: number;
   /** Output tokens of thoughts; null if the model has none. */
   readonly numReasoningTokens: number | null;
@@ -15,6 +18,7 @@ export interface TokenUsage {
 export class UsageCounter {
   readonly #numChoices: number;
   readonly #numPromptTokens: number;
+  readonly #numImageTokens: number;
   #numCachedTokens: number;
   #numOutputTokens: number;
   #numReasoningTokens: number | null;
@@ -25,6 +29,10 @@ export class UsageCounter {
     this.#numPromptTokens = prompts.reduce(
       (sum, prompt) => sum + prompt.promptTokenIds.length,
       before?.numPromptTokens ?? 0,
+    );
+    this.#numImageTokens = prompts.reduce(
+      (sum, prompt) => sum + imageTokensOf(prompt),
+      before?.numImageTokens ?? 0,
     );
     this.#numCachedTokens = before?.numCachedTokens ?? 0;
     this.#numOutputTokens = before?.numOutputTokens ?? 0;
@@ -44,8 +52,13 @@ export class UsageCounter {
     return {
       numPromptTokens: this.#numPromptTokens,
       numCachedTokens: this.#numCachedTokens,
+      numImageTokens: this.#numImageTokens,
       numOutputTokens: this.#numOutputTokens,
       numReasoningTokens: this.#numReasoningTokens,
     };
   }
+}
+
+function imageTokensOf({ images, promptTokenIds }: GenerationRequest): number {
+  return images === undefined ? 0 : promptTokenIds.filter(isEmbedding).length;
 }

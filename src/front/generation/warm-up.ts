@@ -1,5 +1,5 @@
 /** Runs a model before clients do: what is done for the first time is slow, and costs are unknown. */
-import type { EngineRequest } from '../../engine/request.ts';
+import { type EngineRequest, WARM_UP_SALT } from '../../engine/request.ts';
 import { GREEDY } from './greedy-sampling.ts';
 import type { Engine } from '../engine-process/engine-contract.ts';
 import { NEVER_ABORTED } from '../never-aborted.ts';
@@ -73,9 +73,6 @@ function toRequest(
     promptLogprobs: null,
   };
 }
-
-/** No client's: those of clients are JSON, or what a request without a key says. */
-const WARM_UP_SALT = '\0warm-up';
 
 /** 1, 2, 4, ... and `largest` itself. */
 function powersOfTwo(largest: number): number[] {

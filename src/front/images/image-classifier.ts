@@ -8,7 +8,6 @@ import type { Caller } from '../caller.ts';
 import { type ImageConfig, inputSizeOf, preprocessingOf } from './image-config.ts';
 import { IMAGE_TYPES, type ImageType } from './image-job.ts';
 import type { ImagePool } from './image-pool.ts';
-import { requireComputable } from '../not-cached-error.ts';
 import type { InferOptions, TensorModel } from '../tensors/tensor-model.ts';
 import { activated } from '../embedding/vectors.ts';
 
@@ -76,16 +75,15 @@ export class ImageClassifier {
 
   /**
    * The likeliest classes of an image, the best first.
-   * @throws ImageError; as ImagePool.run and TensorModel.infer
+   * @throws ImageError; as ImagePool.numbers and TensorModel.infer
    */
   async classify(
     file: Uint8Array,
     { topK = null, function: apply = null, ...options }: ClassifyOptions,
     caller: Caller,
   ): Promise<readonly ImageClass[]> {
-    requireComputable(caller);
     const job = { file, preprocessing: this.#preprocessing, datatype: this.#datatype };
-    const data = await this.#pool.run(job, caller);
+    const data = await this.#pool.numbers(job, caller);
     const tensor: TensorValue = {
       name: this.input,
       datatype: this.#datatype,

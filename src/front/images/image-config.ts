@@ -1,13 +1,12 @@
 /** Section `image` of a model's chairlift.json: how the files of images become what the model takes. */
 import { z } from 'zod';
 import type { Preprocessing, Size } from '../../images/preprocess.ts';
+import { RESAMPLES } from '../../images/resize.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 
 const side = z.int().min(1).max(MODEL_LIMITS.imageSide);
 const size = z.strictObject({ height: side, width: side });
 const square = side.transform((each) => ({ height: each, width: each }));
-const RESAMPLES = ['nearest', 'lanczos', 'bilinear', 'bicubic', 'box'] as const;
-/** As Pillow counts them, and so preprocessor_config.json. */
 const resampleNumber = z.int().min(0).max(4);
 const perChannel = z.array(z.number()).length(3);
 

@@ -1,19 +1,34 @@
+import { createHash } from 'node:crypto';
 import { float32ToFloat16 } from '../../model/huggingface/float-conversion.ts';
-import type { ImageDecoder } from '../../images/decode.ts';
+import type { ImageDecoder, Transparency } from '../../images/decode.ts';
 import { ImageError } from '../../images/image-error.ts';
 import { cropped, type Preprocessing, resized, toNumbers } from '../../images/preprocess.ts';
+import { cutImage, type Cutting } from '../../images/cut-image.ts';
+import type { TileGrid } from '../../images/tiles.ts';
 import { LIMITS } from '../../limits.ts';
 
 /** Types of numbers that models take images in. */
 export const IMAGE_TYPES = ['FP32', 'FP16', 'UINT8'] as const;
 export type ImageType = (typeof IMAGE_TYPES)[number];
 
-/** A plain value that crosses threads. */
-export interface ImageJob {
+/** The numbers that a classifier takes. A plain value that crosses processes, as all here. */
+export interface NumbersJob {
   readonly file: Uint8Array;
   readonly preprocessing: Preprocessing;
   readonly datatype: ImageType;
+  /** Left out if it is not said. */
+  readonly transparency?: Transparency;
 }
+
+/** The tiles that a model which sees takes. */
+export interface TilesJob {
+  readonly file: Uint8Array;
+  readonly cutting: Cutting;
+  /** Whether their pixels are wanted: they may be many times larger than the file. */
+  readonly wantsPixels: boolean;
+}
+
+export type ImageJob = NumbersJob | TilesJob;
 
 /** FP16 as raw 16-bit patterns. */
 export type ImageData =
@@ -21,24 +36,59 @@ export type ImageData =
   | Uint16Array<ArrayBuffer>
   | Uint8Array<ArrayBuffer>;
 
-/** Errors lose their class between threads. */
-export type ImageAnswer =
-  | { readonly type: 'done'; readonly data: ImageData }
+/** An image's tiles in their order. */
+export interface ReadTiles extends TileGrid {
+  /** SHA-256 of each one's pixels, and of the grid of an image that is one tile. */
+  readonly hashes: readonly string[];
+  /** Bytes of each, see cutImage; empty where they are not wanted. */
+  readonly pixels: readonly Uint8Array[];
+}
+
+/** Errors lose their class between processes. */
+export type ImageAnswer<Result> =
+  | { readonly type: 'done'; readonly result: Result }
   | { readonly type: 'refused'; readonly message: string };
 
 export async function runImageJob(
   decoder: ImageDecoder,
-  { file, preprocessing, datatype }: ImageJob,
-): Promise<ImageAnswer> {
-  const maxPixels = LIMITS.imagePixels;
+  job: ImageJob,
+): Promise<ImageAnswer<ImageData | ReadTiles>> {
   try {
-    const image = await decoder.decode(file, { maxPixels, maxSeconds: LIMITS.imageMs / 1000 });
-    const part = cropped(resized(image, preprocessing, maxPixels), preprocessing);
-    return { type: 'done', data: inType(toNumbers(part, preprocessing), datatype) };
+    const result =
+      'cutting' in job ? await readTiles(decoder, job) : await readNumbers(decoder, job);
+    return { type: 'done', result };
   } catch (error) {
     if (!(error instanceof ImageError)) throw error;
     return { type: 'refused', message: error.message };
   }
+}
+
+const LIMITS_OF_DECODING = {
+  maxPixels: LIMITS.imagePixels,
+  maxSeconds: LIMITS.imageMs / 1000,
+};
+
+async function readNumbers(
+  decoder: ImageDecoder,
+  { file, preprocessing, datatype, transparency }: NumbersJob,
+): Promise<ImageData> {
+  const image = await decoder.decode(file, LIMITS_OF_DECODING, transparency);
+  const part = cropped(resized(image, preprocessing, LIMITS.imagePixels), preprocessing);
+  return inType(toNumbers(part, preprocessing), datatype);
+}
+
+async function readTiles(
+  decoder: ImageDecoder,
+  { file, cutting, wantsPixels }: TilesJob,
+): Promise<ReadTiles> {
+  const image = await decoder.decode(file, LIMITS_OF_DECODING, 'on white');
+  const { tiles, rows, columns } = cutImage(image, cutting);
+  // The same patches may lie in another grid.
+  const grid = cutting.kind === 'grid' ? `${rows}x${columns}` : '';
+  const hashes = tiles.map(({ data }) =>
+    createHash('sha256').update(grid).update(data).digest('hex'),
+  );
+  return { rows, columns, hashes, pixels: wantsPixels ? tiles.map(({ data }) => data) : [] };
 }
 
 function inType(numbers: Float32Array<ArrayBuffer>, datatype: ImageType): ImageData {

@@ -1,5 +1,6 @@
 import { encode } from '@msgpack/msgpack';
 import type { BlockEvent } from '../../engine/kv-cache/block-log.ts';
+import { isEmbedding } from '../../engine/prompt-embeddings.ts';
 
 /** Where the blocks are, in vLLM's word. */
 const MEDIUM = 'gpu';
@@ -13,7 +14,9 @@ export const ALL_CLEARED: WireEvent[] = [['AllBlocksCleared']];
 export function wireEvents(events: readonly BlockEvent[], blockTokens: number): WireEvent[] {
   return events.map((event): WireEvent => {
     if (event.type === 'removed') return ['BlockRemoved', event.names, MEDIUM];
-    const { names, parent, tokenIds, salt } = event;
+    const { names, parent, salt } = event;
+    // Readers expect numbers from 0 on: an embedding's is above any token's.
+    const tokenIds = event.tokenIds.map((id) => (isEmbedding(id) ? id >>> 0 : id));
     // Only for a text's first block, as in vLLM; null if no block has any.
     const isSalted = parent === null && salt !== '';
     const extraKeys = isSalted ? names.map((_, index) => (index === 0 ? [salt] : null)) : null;

@@ -1,5 +1,5 @@
 /** Tokens that all continuations of a chat begin with. */
-import { commonLength } from '../../engine/kv-cache/slot-cache.ts';
+import { commonLength } from '../../engine/common-length.ts';
 import type { Caller } from '../caller.ts';
 import type { ChatMessage } from '../templates/chat-message.ts';
 import { type ChatPrompts, encodeChat } from '../chat/chat-prompt.ts';

@@ -18,6 +18,8 @@ export interface TextSource {
   readonly specialTokensInContent?: boolean;
   /** A Jinja text in place of the folder's. */
   readonly chatTemplate?: string | undefined;
+  /** Text that stands for an image in prompts; left out for a model that takes text only. */
+  readonly imageMark?: string | undefined;
 }
 
 /** The text side of a model. */
@@ -38,7 +40,7 @@ export interface TextModel {
 
 /** @throws TokenizerError naming the file that is missing, damaged or of another model */
 export async function loadTextModel(source: TextSource): Promise<TextModel> {
-  const { folder, vocabSize, specialTokensInContent = false, chatTemplate: other } = source;
+  const { folder, vocabSize, chatTemplate: other } = source;
   if (folder === null) {
     const tokenizer = placeholderTokenizer(vocabSize);
     const pairs = lazily(() => new RawChatEncoder(pairTemplate(null), tokenizer));
@@ -57,13 +59,23 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
     ChatTemplate.load(folder, other),
     readGenerationDefaults(folder),
   ]);
-  const Encoder = specialTokensInContent ? RawChatEncoder : PlainChatEncoder;
-  const chat = chatTemplate === null ? null : new Encoder(chatTemplate, tokenizer);
-  const pairs = lazily(() => new Encoder(pairTemplate(chatTemplate), tokenizer));
+  const chat = chatTemplate === null ? null : chatEncoder(chatTemplate, tokenizer, source);
+  const pairs = lazily(() => chatEncoder(pairTemplate(chatTemplate), tokenizer, source));
   const { warning } = tokenizer.vocabulary;
   const warnings = warning === null ? [] : [warning, ...furtherWarnings(folder, tokenizer, chat)];
   const infill = InfillEncoder.of(tokenizer);
   return { tokenizer, chatTemplate, chat, pairs, infill, generationDefaults, warnings };
+}
+
+/** Nothing in messages is ever the mark of an image. */
+function chatEncoder(
+  template: ChatTemplate,
+  tokenizer: TextTokenizer,
+  { specialTokensInContent = false, imageMark }: TextSource,
+): ChatEncoder {
+  if (!specialTokensInContent) return new PlainChatEncoder(template, tokenizer, imageMark);
+  if (imageMark === undefined) return new RawChatEncoder(template, tokenizer);
+  return new PlainChatEncoder(template, tokenizer, imageMark, []);
 }
 
 /** Warnings about a tokenizer with tokens that the model does not have. @throws TokenizerError */

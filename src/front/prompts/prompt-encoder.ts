@@ -1,5 +1,6 @@
 import type { InfillEncoder, InfillText } from '../text/infill.ts';
 import { LIMITS } from '../../limits.ts';
+import type { PromptImage } from '../generation/prompt-image.ts';
 import type { Admission } from '../queue/admission.ts';
 import type { Caller } from '../caller.ts';
 import type { ChatMessage } from '../templates/chat-message.ts';
@@ -12,12 +13,15 @@ import {
   requireShort,
   runPromptJob,
 } from './prompt-job.ts';
+import { type ImageCutter, type ImageFile, placeImages } from './place-images.ts';
 import type { PromptPool } from './prompt-pool.ts';
 
 export interface PromptEncoderOptions {
   readonly model: PromptModel;
   readonly admission: Pick<Admission, 'prepare'>;
   readonly pool: Pick<PromptPool, 'run'>;
+  /** Cuts images, for a model that sees; null or left out for others. */
+  readonly images?: ImageCutter | null;
 }
 
 export interface TextOptions {
@@ -27,9 +31,16 @@ export interface TextOptions {
   readonly maxTokens: number;
 }
 
-export interface ChatOptions extends ChatRenderOptions {
+export interface ChatOptions extends Omit<ChatRenderOptions, 'imageTexts'> {
   /** As in TextOptions, of the rendered chat. */
   readonly maxTokens: number;
+  /** Those that the messages' image parts stand for, in order; none if left out. */
+  readonly images?: readonly ImageFile[] | undefined;
+}
+
+export interface ChatTokens extends EncodedPrompt {
+  /** Left out where there are none. */
+  readonly images?: readonly PromptImage[];
 }
 
 /** Makes prompts: short ones at once, all others in threads, where they count as waiting requests. */
@@ -76,15 +87,28 @@ export class PromptEncoder {
 
   /**
    * Prompt of a chat.
-   * @throws ChatTemplateError when the template refuses it; its message is for the client. Otherwise as
-   *   `encodeTexts`.
+   * @throws ChatTemplateError when the template refuses it; its message is for the client. As ImageCutter.cut,
+   *   otherwise as `encodeTexts`.
    */
   async encodeChat(
     messages: readonly ChatMessage[],
-    { maxTokens, ...options }: ChatOptions,
+    { maxTokens, images = [], ...options }: ChatOptions,
+    caller: Caller,
+  ): Promise<ChatTokens> {
+    const cutter = images.length > 0 ? (this.#options.images ?? null) : null;
+    if (cutter === null) return await this.#encodeChat({ messages, options, maxTokens }, caller);
+    const cut = await cutter.cut(images, caller);
+    const imageTexts = cut.map(({ placeholder }) => placeholder);
+    const marked = { messages, options: { ...options, imageTexts }, maxTokens };
+    const { text, tokenIds } = await this.#encodeChat(marked, caller);
+    return { text, ...placeImages(tokenIds, cut, cutter) };
+  }
+
+  async #encodeChat(
+    chat: Omit<Extract<PromptJob, { type: 'chat' }>, 'type'>,
     caller: Caller,
   ): Promise<EncodedPrompt> {
-    const [prompt] = await this.#run({ type: 'chat', messages, options, maxTokens }, caller);
+    const [prompt] = await this.#run({ type: 'chat', ...chat }, caller);
     if (prompt === undefined) throw new Error('a chat came to no prompt');
     return prompt;
   }

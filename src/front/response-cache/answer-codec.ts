@@ -3,7 +3,7 @@
  * Decoding gives the same answer, bit for bit.
  */
 import type { GenerationDelta } from '../generation/generation.ts';
-import type { TokenLogprob } from '../generation/token-logprob.ts';
+import { TopTokens, type TokenLogprob } from '../generation/token-logprob.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
 import { joinByChoice } from '../generation/merge-deltas.ts';
 
@@ -123,15 +123,24 @@ function writeLogprobs(writer: ByteWriter, entries: readonly TokenLogprob[] | un
 
 function readLogprobs(reader: ByteReader): TokenLogprob[] | undefined {
   if (reader.int() === ABSENT) return undefined;
+  const topIds: number[] = [];
+  const topLogprobs: number[] = [];
   return Array.from({ length: reader.count(LEAST_LOGPROB) }, () => ({
     tokenId: reader.int(),
     logprob: reader.double(),
     rank: reader.int(),
     textOffset: reader.int(),
     isShown: reader.int() === 1,
-    top: Array.from({ length: reader.count(12) }, () => ({
-      tokenId: reader.int(),
-      logprob: reader.double(),
-    })),
+    top: readTop(reader, topIds, topLogprobs),
   }));
+}
+
+function readTop(reader: ByteReader, tokenIds: number[], logprobs: number[]): TopTokens {
+  const start = tokenIds.length;
+  const length = reader.count(12);
+  for (let index = 0; index < length; index++) {
+    tokenIds.push(reader.int());
+    logprobs.push(reader.double());
+  }
+  return new TopTokens(tokenIds, logprobs, start, length);
 }

@@ -33,7 +33,9 @@ type Unimportant =
   | 'timeoutMs'
   | 'hasSeed'
   | 'record'
-  | 'isNextPart';
+  | 'isNextPart'
+  // The prompt's ids say which they are.
+  | 'images';
 
 /** Equal for requests whose answers are equal, and for no others. */
 export function answerKey({ prompts, numChoices }: FanOutRequest, scope: AnswerScope): string {
@@ -47,7 +49,7 @@ export function answerKey({ prompts, numChoices }: FanOutRequest, scope: AnswerS
 function importantOf(request: GenerationRequest): Omit<GenerationRequest, Unimportant> {
   const { priority: _priority, serviceTier: _tier, serviceClass: _class, ...unclassed } = request;
   const { timeoutMs: _timeoutMs, record: _record, isNextPart: _isNextPart, ...others } = unclassed;
-  const { hasSeed = false, ...rest } = others;
+  const { hasSeed = false, images: _images, ...rest } = others;
   const { sampling } = rest;
   // A seed that nobody named is another one for each request, and one that nothing reads is none.
   const seed = hasSeed && !isGreedy(sampling) ? sampling.seed : 0n;

@@ -28,6 +28,14 @@ export class ByteWriter {
     this.#length += this.#bytes.write(text, this.#length);
   }
 
+  /** Bytes, after their count. */
+  bytes(bytes: Uint8Array): void {
+    this.int(bytes.length);
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.#length);
+    this.#length += bytes.length;
+  }
+
   /** Copy of the bytes written, in memory of its own. */
   finish(): Buffer {
     const bytes = Buffer.allocUnsafeSlow(this.#length);
@@ -77,6 +85,14 @@ export class ByteReader {
     const text = this.#bytes.toString('utf8', this.#at, end);
     this.#at = end;
     return text;
+  }
+
+  /** A copy, in memory of its own. */
+  bytes(): Uint8Array<ArrayBuffer> {
+    const end = this.count(1) + this.#at;
+    const bytes = new Uint8Array(this.#bytes.subarray(this.#at, end));
+    this.#at = end;
+    return bytes;
   }
 
   /** How many items of at least `size` bytes follow. */

@@ -1,8 +1,9 @@
-import type { EmbeddingCache, Embed } from './embedding-cache.ts';
+import type { Embed } from '../embedding/embed-request.ts';
+import type { EmbeddingCache } from './embedding-cache.ts';
 import type { TextModel } from '../embedding/text-model.ts';
 
 /** A text encoder that computes no vector twice, and no logits of a text. Pairs are computed each
- * time, and vectors of tokens, which would push all others out. */
+ * time, and vectors of tokens and weights of words, which would push all others out. */
 export class CachedEncoder implements Pick<
   TextModel,
   | 'kind'
@@ -13,6 +14,7 @@ export class CachedEncoder implements Pick<
   | 'stats'
   | 'embed'
   | 'embedTokens'
+  | 'embedSparse'
   | 'score'
   | 'classify'
 > {
@@ -58,11 +60,16 @@ export class CachedEncoder implements Pick<
     if (texts.length < inputs.length || this.labels === null) {
       return this.#encoder.classify(inputs, options, caller);
     }
-    return this.#logits(texts, options, caller);
+    const truncate = options.truncate !== undefined && options.truncate !== false;
+    return this.#logits(texts, { ...options, truncate }, caller);
   }
 
   embedTokens(...of: Parameters<TextModel['embedTokens']>) {
     return this.#encoder.embedTokens(...of);
+  }
+
+  embedSparse(...of: Parameters<TextModel['embedSparse']>) {
+    return this.#encoder.embedSparse(...of);
   }
 
   score(...of: Parameters<TextModel['score']>) {

@@ -1,18 +1,16 @@
-/** Vectors of texts that were computed before. A vector depends on its text alone, so each has its own entry. */
+/** Vectors of texts and images that were computed before. Each depends on its input alone, and has its own entry. */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { ANY_ANSWER, type Caller } from '../caller.ts';
-import type { Embeddings, EmbedOptions } from '../embedding/embed-request.ts';
-import { TextTooLongError } from '../embedding/encoder-tokenizer.ts';
+import type { Embed, Embeddings, EmbedOptions } from '../embedding/embed-request.ts';
+import { placedIn } from '../embedding/encoder-tokenizer.ts';
+import { addInTurns } from '../images/file-hash.ts';
 import { type CacheCounts, CacheCounter } from './cache-counter.ts';
 import { NotCachedError } from '../not-cached-error.ts';
 import type { TwoLevelCache } from './two-level-cache.ts';
 
-export type Embed = (
-  inputs: readonly (string | Int32Array)[],
-  options: EmbedOptions,
-  caller: Caller,
-) => Promise<Embeddings>;
+/** Text, token ids, or the file of an image. */
+type CachedInput = string | Int32Array | Uint8Array;
 
 /** Inputs that are looked up at once; other work goes on in between. */
 const INPUTS_AT_ONCE = 64;
@@ -42,7 +40,7 @@ export class EmbeddingCache {
    * `embed` for what is not there.
    * @param buildId of the model as it runs: weights, tokenizer, pooling, precision
    */
-  over(embed: Embed, buildId: string): Embed {
+  over<Input extends CachedInput>(embed: Embed<Input>, buildId: string): Embed<Input> {
     return async (inputs, options, caller) => {
       const { cache: wish = ANY_ANSWER } = caller;
       if (!wish.mayKeep) {
@@ -82,9 +80,9 @@ export class EmbeddingCache {
     return found;
   }
 
-  async #compute(
-    embed: Embed,
-    inputs: readonly (string | Int32Array)[],
+  async #compute<Input extends CachedInput>(
+    embed: Embed<Input>,
+    inputs: readonly Input[],
     options: EmbedOptions,
     caller: Caller,
     missing: ReadonlyMap<string, number>,
@@ -92,10 +90,12 @@ export class EmbeddingCache {
   ): Promise<void> {
     if (missing.size === 0) return;
     const places = [...missing.values()];
-    const texts = places.map((place) => inputs[place] ?? '');
-    const { vectors, tokenCounts } = await embed(texts, options, caller).catch((error: unknown) => {
-      throw placedIn(places, error);
-    });
+    const computed = places.flatMap((place) => inputs.slice(place, place + 1));
+    const { vectors, tokenCounts } = await embed(computed, options, caller).catch(
+      (error: unknown) => {
+        throw placedIn(places, error);
+      },
+    );
     for (const [index, key] of [...missing.keys()].entries()) {
       const vector = vectors[index] ?? new Float32Array();
       const numTokens = tokenCounts[index] ?? 0;
@@ -104,12 +104,6 @@ export class EmbeddingCache {
       found.set(key, { vector, numTokens, ageMs: 0 });
     }
   }
-}
-
-/** The texts are computed without those that were found: the error names another place. */
-function placedIn(places: readonly number[], error: unknown): unknown {
-  if (!(error instanceof TextTooLongError)) return error;
-  return new TextTooLongError(places[error.index] ?? 0, error.numTokens, error.maxTokens);
 }
 
 function assemble(keys: readonly string[], found: ReadonlyMap<string, Found>): Embeddings {
@@ -126,9 +120,9 @@ function assemble(keys: readonly string[], found: ReadonlyMap<string, Found>): E
   };
 }
 
-/** Key of each input: a hash of its text, its client, the model and the options. */
+/** Key of each input: a hash of it, its client, the model and the options. */
 async function keysOf(
-  inputs: readonly (string | Int32Array)[],
+  inputs: readonly CachedInput[],
   { dimensions = null, promptName = null, truncate = false }: EmbedOptions,
   buildId: string,
   { client }: Caller,
@@ -137,11 +131,18 @@ async function keysOf(
   const keys: string[] = [];
   for (const [index, input] of inputs.entries()) {
     const hash = createHash('sha256').update(`embedding ${shared.length} ${shared}`);
-    hash.update(typeof input === 'string' ? 'text ' : 'tokens ').update(input);
+    hash.update(`${kindOf(input)} `);
+    if (input instanceof Uint8Array) await addInTurns(hash, input);
+    else hash.update(input);
     keys.push(hash.digest('base64url'));
     if (index % INPUTS_AT_ONCE === INPUTS_AT_ONCE - 1) await setImmediate();
   }
   return keys;
+}
+
+function kindOf(input: CachedInput): string {
+  if (typeof input === 'string') return 'text';
+  return input instanceof Int32Array ? 'tokens' : 'image';
 }
 
 function encode(vector: Float32Array, numTokens: number): Uint8Array {

@@ -1,5 +1,5 @@
 /** From a chat to its prompt: rendered by the template, then tokenized. */
-import { type ChatMessage, ChatTemplateError } from './chat-message.ts';
+import { type ChatMessage, ChatTemplateError, countImages } from './chat-message.ts';
 import type { ChatRenderOptions, ChatTemplate } from './chat-template.ts';
 import { JoinedTokens } from './joined-tokens.ts';
 import { SecretSpelling } from '../text/secret-spelling.ts';
@@ -21,7 +21,7 @@ export interface ChatEncoder {
   render(messages: readonly ChatMessage[], options: ChatRenderOptions): RenderedChat;
 }
 
-/** The text of a special token becomes that token wherever it comes from. */
+/** The text of a special token becomes that token wherever it comes from. For models that take text only. */
 export class RawChatEncoder implements ChatEncoder {
   readonly #template: ChatTemplate;
   readonly #tokenizer: TextTokenizer;
@@ -45,7 +45,8 @@ export class RawChatEncoder implements ChatEncoder {
 /**
  * Special tokens come from the template alone: within messages, tools and variables their text is
  * text like any other. The template has them spelled in secret words, and only those are tokens; so
- * whatever a template does to the texts of a request, it makes no token of them.
+ * whatever a template does to the texts of a request, it makes no token of them. The mark of an image is one
+ * of these words, too: there are as many of them as there are images.
  */
 export class PlainChatEncoder implements ChatEncoder {
   readonly #template: ChatTemplate;
@@ -53,9 +54,22 @@ export class PlainChatEncoder implements ChatEncoder {
   readonly #vocabulary: ModelVocabulary;
   readonly #spelling: SecretSpelling;
   readonly #joined: JoinedTokens | null;
+  /** Null for a model that takes text only. */
+  readonly #imageMark: string | null;
 
-  constructor(template: ChatTemplate, tokenizer: TextTokenizer) {
-    this.#spelling = new SecretSpelling(tokenizer.specialTexts.filter(isMarkup));
+  /**
+   * @param imageMark text that stands for an image in prompts; null for a model that takes text only
+   * @param texts of the tokens that come from the template alone, in addition to that
+   */
+  constructor(
+    template: ChatTemplate,
+    tokenizer: TextTokenizer,
+    imageMark: string | null = null,
+    texts: readonly string[] = tokenizer.specialTexts.filter(isMarkup),
+  ) {
+    const marks = imageMark === null ? [] : [imageMark];
+    this.#spelling = new SecretSpelling([...new Set([...texts, ...marks])]);
+    this.#imageMark = imageMark === null ? null : this.#spelling.hide(imageMark);
     this.#template = template.respelled((text) => this.#spelling.hide(text));
     this.#tokenizer = tokenizer.respelled(this.#spelling);
     this.#vocabulary = tokenizer.vocabulary;
@@ -63,7 +77,8 @@ export class PlainChatEncoder implements ChatEncoder {
   }
 
   render(messages: readonly ChatMessage[], options: ChatRenderOptions): RenderedChat {
-    const hidden = this.#renderHidden(messages, options);
+    const marked = this.#renderHidden(messages, options);
+    const hidden = this.#withImages(marked, countImages(messages), options.imageTexts);
     return {
       text: this.#spelling.show(hidden),
       encode: (numCharacters) =>
@@ -71,12 +86,25 @@ export class PlainChatEncoder implements ChatEncoder {
     };
   }
 
+  /** @throws ChatTemplateError where the template has left out an image, or writes more marks than there are images */
+  #withImages(prompt: string, numImages: number, texts: readonly string[] | undefined): string {
+    if (this.#imageMark === null || numImages === 0) return prompt;
+    const [before = '', ...after] = prompt.split(this.#imageMark);
+    if (after.length !== numImages) {
+      throw new ChatTemplateError(`of ${numImages} images it writes ${after.length}`);
+    }
+    if (texts === undefined) return prompt;
+    if (texts.length !== numImages)
+      throw new Error(`${numImages} images have ${texts.length} texts`);
+    return before + after.map((part, at) => this.#spelling.hide(texts[at] ?? '') + part).join('');
+  }
+
   #renderHidden(messages: readonly ChatMessage[], options: ChatRenderOptions): string {
     try {
       const joined = this.#joined;
-      if (joined === null) return this.#template.render(messages, options);
+      if (joined === null) return this.#template.render(messages, options, this.#imageMark);
       const guarded = messages.map(({ role, ...rest }) => ({ role, ...joined.guard(rest) }));
-      const prompt = this.#template.render(guarded, joined.guard(options));
+      const prompt = this.#template.render(guarded, joined.guard(options), this.#imageMark);
       return joined.hide(prompt, this.#spelling);
     } catch (error) {
       if (!(error instanceof ChatTemplateError)) throw error;

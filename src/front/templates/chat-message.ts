@@ -40,22 +40,35 @@ export interface MessageStyle {
   readonly argumentsAsText: boolean;
 }
 
+/** How a template is told of an image. */
+export interface ImageStyle {
+  /** Text that stands for an image in a prompt. */
+  readonly mark: string;
+  /** The template writes it for a part `{type: 'image'}`; otherwise it is put into the message's text. */
+  readonly asParts: boolean;
+}
+
+type PlainPart = { readonly type: 'text'; readonly text: string } | { readonly type: 'image' };
+
 /**
+ * @param images null for a model that takes text only
  * @param where names the message in errors, such as `messages[2]`
- * @throws ChatTemplateError for content other than text and for arguments that aren't a JSON object.
+ * @throws ChatTemplateError for content that the model does not take and for arguments that aren't a JSON object.
  */
 export function toTemplateMessage(
   message: ChatMessage,
   style: MessageStyle,
+  images: ImageStyle | null,
   where: string,
 ): Record<string, unknown> {
   const { content, tool_calls: toolCalls, ...rest } = message;
-  const texts = toTexts(content, `${where}.content`);
+  const parts = toPlainParts(content, images, `${where}.content`);
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const plain: Record<string, unknown> = {
     ...rest,
     ...toThought(message, texts),
     // Parts are lines, and no content is empty content, as in vLLM: templates add it to strings.
-    content: style.textAsParts ? texts.map((text) => ({ type: 'text', text })) : texts.join('\n'),
+    content: style.textAsParts || texts.length < parts.length ? parts : texts.join('\n'),
   };
   // Some templates ask whether the field is there, not whether it has calls.
   if (toolCalls !== null && toolCalls !== undefined && toolCalls.length > 0) {
@@ -86,10 +99,18 @@ function toTemplateToolCall(call: ToolCall, style: MessageStyle, where: string):
   return { ...call, function: { ...call.function, arguments: shown } };
 }
 
-function toTexts(content: ChatMessage['content'], where: string): string[] {
+/** @returns images only where the template writes them itself; their marks are text otherwise */
+function toPlainParts(
+  content: ChatMessage['content'],
+  images: ImageStyle | null,
+  where: string,
+): PlainPart[] {
   if (content === null || content === undefined) return [];
-  if (typeof content === 'string') return [content];
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map((part, i) => {
+    if (part.type === 'image' && images !== null) {
+      return images.asParts ? { type: 'image' } : { type: 'text', text: images.mark };
+    }
     if (part.type !== 'text') {
       throw new ChatTemplateError(
         `${where}[${i}] is of type '${part.type}', but this model takes text only`,
@@ -98,8 +119,17 @@ function toTexts(content: ChatMessage['content'], where: string): string[] {
     if (typeof part.text !== 'string') {
       throw new ChatTemplateError(`${where}[${i}].text must be a string`);
     }
-    return part.text;
+    return { type: 'text', text: part.text };
   });
+}
+
+/** Images among the parts of messages. */
+export function countImages(messages: readonly ChatMessage[]): number {
+  const isImage = ({ type }: ContentPart): boolean => type === 'image';
+  return messages.reduce(
+    (sum, { content }) => sum + (Array.isArray(content) ? content.filter(isImage).length : 0),
+    0,
+  );
 }
 
 /** @throws ChatTemplateError for what isn't a JSON object, or the text of one */

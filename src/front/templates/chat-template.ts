@@ -3,6 +3,8 @@ import { PythonJinja } from './python-jinja.ts';
 import {
   type ChatMessage,
   ChatTemplateError,
+  countImages,
+  type ImageStyle,
   type MessageStyle,
   toTemplateMessage,
 } from './chat-message.ts';
@@ -22,6 +24,8 @@ export interface ChatRenderOptions {
   readonly kwargs?: Readonly<Record<string, unknown>> | undefined;
   /** In the template's own variables, unless `kwargs` have them. */
   readonly thinking?: Thinking | undefined;
+  /** Texts in place of the images' marks, in order, with special tokens as they are; the marks if left out. */
+  readonly imageTexts?: readonly string[] | undefined;
 }
 
 /** Unlikely to be in any chat or template. The space at its end shows if the template trims. */
@@ -111,19 +115,25 @@ export class ChatTemplate {
 
   /**
    * Encode the result without adding special tokens: the template has written its own.
+   * @param imageMark text that stands for an image; null for a model that takes text only
    * @throws ChatTemplateError if the messages are not what the template can take; its message is for
    *   the client, and may be the template's own (`raise_exception`).
    */
-  render(messages: readonly ChatMessage[], options: ChatRenderOptions): string {
+  render(
+    messages: readonly ChatMessage[],
+    options: ChatRenderOptions,
+    imageMark: string | null = null,
+  ): string {
     if (messages.length === 0) throw new ChatTemplateError('messages must not be empty');
     const known = messages.map((message) => this.#withKnownRole(message));
+    const images = this.#imageStyle(known, imageMark);
     try {
-      return this.#renderKnown(known, options);
+      return this.#renderKnown(known, options, images);
     } catch (error) {
       const joined = withSystemFirst(known);
       if (joined === null || !(error instanceof ChatTemplateError)) throw error;
       // The client gets the refusal of its own messages, not of the joined ones.
-      return this.#renderOr(error, joined, options);
+      return this.#renderOr(error, joined, options, images);
     }
   }
 
@@ -131,18 +141,23 @@ export class ChatTemplate {
     refusal: ChatTemplateError,
     messages: readonly ChatMessage[],
     options: ChatRenderOptions,
+    images: ImageStyle | null,
   ): string {
     try {
-      return this.#renderKnown(messages, options);
+      return this.#renderKnown(messages, options, images);
     } catch (error) {
       throw error instanceof ChatTemplateError ? refusal : error;
     }
   }
 
-  #renderKnown(known: readonly ChatMessage[], options: ChatRenderOptions): string {
+  #renderKnown(
+    known: readonly ChatMessage[],
+    options: ChatRenderOptions,
+    images: ImageStyle | null,
+  ): string {
     const { tools = [] } = options;
     const plain = this.#withTools(known, tools).map((message, i) =>
-      toTemplateMessage(message, this.#style, `messages[${i}]`),
+      toTemplateMessage(message, this.#style, images, `messages[${i}]`),
     );
     // Not twice, where they show with a system message alone.
     const shown = tools.length > 0 && this.knowsTools ? tools : [];
@@ -233,6 +248,12 @@ export class ChatTemplate {
   #showsText(textAsParts: boolean): boolean {
     const content = textAsParts ? [{ type: 'text', text: 'needle' }] : 'needle';
     return this.#shows([{ role: 'user', content }], ['needle']);
+  }
+
+  #imageStyle(messages: readonly ChatMessage[], mark: string | null): ImageStyle | null {
+    if (mark === null || countImages(messages) === 0) return null;
+    const content = [{ type: 'image' }, { type: 'text', text: 'needle' }];
+    return { mark, asParts: this.#shows([{ role: 'user', content }], ['needle', mark]) };
   }
 
   #showsArguments(argumentsAsText: boolean): boolean {

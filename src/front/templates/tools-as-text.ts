@@ -60,7 +60,7 @@ export function callsAsText(messages: readonly ChatMessage[]): ChatMessage[] {
   for (const [index, message] of messages.entries()) {
     const { tool_calls: calls, ...plain } = message;
     const isResult = message.role === 'tool' || message.role === 'function';
-    const turn: ChatMessage = isResult ? { role: 'user', content: resultText(message) } : plain;
+    const turn: ChatMessage = isResult ? { role: 'user', content: resultOf(message) } : plain;
     const last = told.at(-1);
     if (followsResult && last && turn.role === 'user') {
       // Templates want turns of user and assistant to alternate.
@@ -81,9 +81,12 @@ function callText({ function: { name, arguments: args } }: ToolCall, where: stri
   return writeCalls(HERMES_FORMAT.layout, [{ name, arguments: { ...object } }]);
 }
 
-function resultText({ content }: ChatMessage): string {
-  const texts = partsOf(content).map(({ text = '' }) => text);
-  return `<tool_response>\n${texts.join('\n')}\n</tool_response>`;
+/** As text; images follow it. */
+function resultOf({ content }: ChatMessage): ContentPart[] {
+  const parts = partsOf(content);
+  const texts = parts.flatMap(({ type, text = '' }) => (type === 'image' ? [] : [text]));
+  const text = `<tool_response>\n${texts.join('\n')}\n</tool_response>`;
+  return [{ type: 'text', text }, ...parts.filter(({ type }) => type === 'image')];
 }
 
 /** Appends a text, and the content of another message, to a message. */

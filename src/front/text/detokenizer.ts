@@ -9,6 +9,7 @@
  * character.
  */
 import { TextDecoder } from 'node:util';
+import { isEmbedding } from '../../engine/prompt-embeddings.ts';
 import type { TextTokenizer } from './tokenizer.ts';
 
 export interface DetokenizerOptions {
@@ -66,7 +67,7 @@ export class Detokenizer {
 
   /** Whether a token can add to the text. */
   isShown(id: number): boolean {
-    return !(this.#skipSpecialTokens && this.#tokenizer.isSpecial(id));
+    return !isEmbedding(id) && !(this.#skipSpecialTokens && this.#tokenizer.isSpecial(id));
   }
 
   #strip(text: string): string {

@@ -15,6 +15,8 @@ export interface BuildOptions {
    * Builds graphs that adapters of up to this rank can be added to while they run: in float32.
    */
   readonly maxAdapterRank?: number | undefined;
+  /** Builds graphs that take embeddings in place of a prompt's tokens: in float32. */
+  readonly takesEmbeddings?: boolean | undefined;
   /** Where built models are kept, see defaultCacheDirectory. */
   readonly cacheDirectory: string;
   /**

@@ -7,10 +7,13 @@ import type { BuildOptions } from './build-options.ts';
 import { contentHash } from '../cache/content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { buildDecoderGraph, buildPagedGraph, MIXED_GROUPS } from '../graph/decoder-graph.ts';
+import { decoderStates } from '../graph/decoder-states.ts';
+import { seesWholeImages } from '../graph/image-ends.ts';
+import { numKvLayers } from '../graph/layer-kinds.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
-import { buildNativeGraph } from '../native/native-decoder.ts';
+import { buildMixedKernels, buildNativeGraph } from '../native/native-decoder.ts';
 import {
   type DecoderSource,
   GRAPH_FILE,
@@ -43,7 +46,13 @@ export function builtSource(
     },
     write: async (folder, options, { kvScales, activations }) => {
       const { precision, activationDtype = 'float32', nativeKernels, maxAdapterRank } = options;
-      const { maxModelLen, threads = () => 1 } = options;
+      const { takesEmbeddings, maxModelLen, threads = () => 1 } = options;
+      const seen = forImages(config, takesEmbeddings);
+      if (seen.takesImageEnds && kvScales) {
+        throw new RangeError(
+          `images of ${config.family.modelType} take an int8 cache of native kernels alone`,
+        );
+      }
       const kernels = nativeKernels ? 'native' : 'onnxruntime';
       const numThreads = threads(countParameters(config));
       const factors: TensorFactors = activations?.factors ?? new Map();
@@ -52,8 +61,9 @@ export function builtSource(
         numThreads > 1 ? withThreads(opened, { source, maxModelLen, factors }, numThreads) : opened;
       try {
         const steps = activations?.steps;
-        const formats = { precision, activationDtype, kvScales, maxAdapterRank, steps };
-        const graphs = graphsOf(config, weights, formats, options);
+        const numbers = { precision, activationDtype, kvScales, steps };
+        const formats = { ...numbers, maxAdapterRank, takesEmbeddings };
+        const graphs = graphsOf(seen, weights, formats, options);
         await writeGraphs(folder, graphs, options, numThreads > 1 ? BYTES_AHEAD : 0);
       } finally {
         await weights.close();
@@ -64,7 +74,7 @@ export function builtSource(
         activationDtype,
         kvCacheDtype: nativeKernels?.kvCacheDtype ?? (kvScales ? 'int8' : activationDtype),
         kernels,
-        numLayers: config.numLayers,
+        numLayers: numKvLayers(config),
         numKvHeads: config.numKvHeads,
         headDim: config.headDim,
         vocabSize: config.vocabSize,
@@ -78,9 +88,19 @@ export function builtSource(
           maxAdapterRank === undefined
             ? undefined
             : liveAdapterShape(config, maxAdapterRank, kernels),
+        takesEmbeddings: takesEmbeddings || undefined,
+        takesImageEnds: seen.takesImageEnds,
+        states: config.recurrence && decoderStates(config),
       };
     },
   };
+}
+
+function forImages(config: DecoderConfig, takesEmbeddings = false): DecoderConfig {
+  if (!takesEmbeddings) return config;
+  const takesImagePositions = config.mropeAxes !== undefined || undefined;
+  const takesImageEnds = seesWholeImages(config) || undefined;
+  return { ...config, takesImagePositions, takesImageEnds };
 }
 
 function matricesIn(config: DecoderConfig): number {
@@ -105,7 +125,9 @@ function graphsOf(
   const overSlots = (groups?: readonly GroupPrefix[]) =>
     nativeKernels
       ? buildNativeGraph(config, weights, formats, nativeKernels.kvCacheDtype, groups)
-      : buildDecoderGraph(config, weights, formats, groups);
+      : config.takesImageEnds
+        ? buildMixedKernels(config, weights, formats, groups)
+        : buildDecoderGraph(config, weights, formats, groups);
   return {
     decoder: () => overSlots(),
     mixed: () => overSlots(MIXED_GROUPS),

@@ -37,6 +37,9 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
       ),
     })
     .optional(),
+  takesEmbeddings: z.boolean().optional(),
+  takesImageEnds: z.literal(true).optional(),
+  states: z.array(z.object({ name: z.string(), width: size })).optional(),
 });
 
 /**

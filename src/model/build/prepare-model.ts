@@ -29,15 +29,15 @@ const FORMAT_VERSION = 20;
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights
  * and options. Several processes may do this at once.
  * @throws {ModelError} if the model is missing, damaged or not supported, or the disk is full
- * @throws {RangeError} if there are no graphs of that precision in float16, with native kernels or with
- *   adapters, or int8-static has no calibration
+ * @throws {RangeError} if there are no graphs of that precision in float16, with native kernels, adapters
+ *   or embeddings, or int8-static has no calibration
  */
 export async function prepareModel(
   source: ModelSource,
   options: BuildOptions,
 ): Promise<BuiltModel> {
   const { precision, activationDtype = 'float32', calibrateKv, nativeKernels } = options;
-  const { maxAdapterRank, staticCalibration } = options;
+  const { maxAdapterRank, takesEmbeddings, staticCalibration } = options;
   const hasHalf = (precision === 'fp16' || precision === 'int4') && !calibrateKv;
   if (activationDtype === 'float16' && !hasHalf) {
     throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
@@ -45,6 +45,9 @@ export async function prepareModel(
   const hasNative = precision !== 'fp32' && precision !== 'fp16' && !calibrateKv;
   if (nativeKernels && (!hasNative || activationDtype !== 'float32')) {
     throw new RangeError('graphs of native kernels have weights of int8 or int4, in float32');
+  }
+  if (takesEmbeddings && activationDtype !== 'float32') {
+    throw new RangeError('graphs that take embeddings compute in float32');
   }
   if (NATIVE_PRECISIONS.has(precision) && !nativeKernels) {
     throw new RangeError(`${precision} is computed by native kernels alone`);
@@ -67,7 +70,8 @@ export async function prepareModel(
   const formats = { precision, activationDtype, kvCacheDtype, kernels };
   const calibration = staticCalibration?.key;
   const facts = { FORMAT_VERSION, ...formats, calibration, config, weights };
-  const key = sha256(JSON.stringify({ ...facts, maxAdapterRank }));
+  const inputs = { maxAdapterRank, takesEmbeddings: takesEmbeddings || undefined };
+  const key = sha256(JSON.stringify({ ...facts, ...inputs }));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
   const isThere = await fileExists(finalPath);

@@ -3,7 +3,10 @@ import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
+import type { EncoderKind } from './encoder-kind.ts';
 import { type EncoderLabels, labelsOf, labelsShape } from './encoder-labels.ts';
+import type { EncoderConfig } from './encoder-shape.ts';
+import { ENCODER_FAMILIES } from './families/known-encoders.ts';
 
 const size = z.int().positive();
 
@@ -37,6 +40,7 @@ const POSITION_OFFSETS: Readonly<Record<string, number>> = {
   roberta: 2,
   'xlm-roberta': 2,
   camembert: 2,
+  mpnet: 2,
 };
 
 /** @throws {ModelError} */
@@ -59,67 +63,10 @@ export function parseEncoderFacts(json: unknown, origin: string): EncoderFacts {
   };
 }
 
-const bertSchema = z.looseObject({
-  model_type: z.enum(['bert', 'roberta', 'xlm-roberta', 'camembert']),
-  vocab_size: size.max(MODEL_LIMITS.vocabSize),
-  hidden_size: size.max(MODEL_LIMITS.width),
-  intermediate_size: size.max(MODEL_LIMITS.width),
-  num_hidden_layers: size.max(MODEL_LIMITS.layers),
-  num_attention_heads: size.max(MODEL_LIMITS.heads),
-  max_position_embeddings: size.max(MODEL_LIMITS.positions),
-  type_vocab_size: size.default(2),
-  layer_norm_eps: z.number().positive().default(1e-12),
-  hidden_act: z.enum(['gelu', 'relu', 'gelu_new', 'gelu_pytorch_tanh']).default('gelu'),
-  position_embedding_type: z.literal('absolute').nullish(),
-  is_decoder: z.literal(false).nullish(),
-  pad_token_id: z.int().nonnegative().nullish(),
-});
-
-/** The shape of a BERT or RoBERTa encoder. */
-export interface BertConfig {
-  readonly vocabSize: number;
-  readonly hiddenSize: number;
-  readonly intermediateSize: number;
-  readonly numLayers: number;
-  readonly numHeads: number;
-  readonly numPositions: number;
-  readonly numTypes: number;
-  readonly layerNormEps: number;
-  readonly activation: 'gelu' | 'gelu_tanh' | 'relu';
-  /** Position of a text's first token. */
-  readonly firstPosition: number;
-  /** Family whose tensors a classifier has before its scores; null without one. */
-  readonly head: 'bert' | 'roberta' | null;
-  readonly numLabels: number;
-}
-
-/** @throws {ModelError} when no graph can be built of it */
-export function parseBertConfig(json: unknown, origin: string): BertConfig {
-  const parsed = bertSchema.safeParse(json);
-  if (!parsed.success) {
-    throw new ModelError(`${origin} is no encoder that can be built: ${explainZod(parsed.error)}`);
-  }
-  const { data } = parsed;
-  const facts = parseEncoderFacts(json, origin);
-  const isBert = data.model_type === 'bert';
-  if (data.hidden_size % data.num_attention_heads !== 0) {
-    throw new ModelError(`${origin}: hidden_size is not a multiple of num_attention_heads`);
-  }
-  return {
-    vocabSize: data.vocab_size,
-    hiddenSize: data.hidden_size,
-    intermediateSize: data.intermediate_size,
-    numLayers: data.num_hidden_layers,
-    numHeads: data.num_attention_heads,
-    numPositions: data.max_position_embeddings,
-    numTypes: data.type_vocab_size,
-    layerNormEps: data.layer_norm_eps,
-    activation: ACTIVATIONS[data.hidden_act],
-    firstPosition: isBert ? 0 : (data.pad_token_id ?? 1) + 1,
-    head: facts.isClassifier ? (isBert ? 'bert' : 'roberta') : null,
-    numLabels: facts.labels.names.length,
-  };
-}
+/** Activations between an encoder's layers, by their names in config.json. */
+export const encoderActivation = z
+  .enum(['gelu', 'relu', 'gelu_new', 'gelu_pytorch_tanh'])
+  .transform((name) => ACTIVATIONS[name]);
 
 const ACTIVATIONS = {
   gelu: 'gelu',
@@ -127,3 +74,31 @@ const ACTIVATIONS = {
   gelu_new: 'gelu_tanh',
   gelu_pytorch_tanh: 'gelu_tanh',
 } as const;
+
+export type EncoderActivation = z.output<typeof encoderActivation>;
+
+/**
+ * Reads what an encoder's graph is built by.
+ * @throws {ModelError} when none can be built
+ */
+export function parseEncoderConfig(
+  json: unknown,
+  origin: string,
+  kind: EncoderKind,
+): EncoderConfig {
+  const { modelType, labels } = parseEncoderFacts(json, origin);
+  const family = ENCODER_FAMILIES.find(({ modelTypes }) => modelTypes.includes(modelType));
+  if (family === undefined) {
+    const known = ENCODER_FAMILIES.flatMap(({ modelTypes }) => modelTypes).join(', ');
+    throw new ModelError(
+      `${origin} is no encoder that can be built: its model_type is "${modelType}", known are ${known}`,
+    );
+  }
+  const { body, labels: labelsHead, words, projection = null } = family.describe(json, origin);
+  if (kind === 'embedding') return { ...body, head: projection };
+  if (kind === 'sparse' && words !== null) return { ...body, head: words };
+  if (kind === 'reranker' && labelsHead !== null) {
+    return { ...body, head: { ...labelsHead, numLabels: labels.names.length } };
+  }
+  throw new ModelError(`${origin}: the head of such a ${modelType} model can't be built`);
+}

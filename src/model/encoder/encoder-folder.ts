@@ -3,29 +3,25 @@ import { join, resolve } from 'node:path';
 
 import { z } from 'zod';
 
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import { exportVariants, filesOf } from '../export/export-folder.ts';
 import { FAMILIES } from '../families/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { SHARD_INDEX, SINGLE_FILE, weightFiles } from '../huggingface/safetensors.ts';
-import {
-  type BertConfig,
-  type EncoderFacts,
-  parseBertConfig,
-  parseEncoderFacts,
-} from './encoder-config.ts';
+import { type EncoderFacts, parseEncoderConfig, parseEncoderFacts } from './encoder-config.ts';
+import type { EncoderKind } from './encoder-kind.ts';
+import type { EncoderConfig } from './encoder-shape.ts';
 import { readSentenceModules, type SentenceModules } from './sentence-modules.ts';
+import { dualTypeOf, type TextEnd, textEndOf, textPartOf } from './text-part.ts';
 import { meaningOf } from '../../files/system-error.ts';
-
-/** Output of a text encoder: a vector for a text, or a score for one text or two. */
-export type EncoderKind = 'embedding' | 'reranker';
 
 /** Where an encoder's graph comes from. */
 export type EncoderGraphSource =
   /** A graph that somebody exported. */
   | { readonly type: 'export'; readonly file: string }
   /** Weights that a graph is built from. */
-  | { readonly type: 'weights'; readonly config: BertConfig; readonly files: readonly string[] };
+  | { readonly type: 'weights'; readonly config: EncoderConfig; readonly files: readonly string[] };
 
 /** A folder of a text encoder, as sentence-transformers and the hub have them. */
 export interface EncoderFolder {
@@ -36,6 +32,8 @@ export interface EncoderFolder {
   readonly modules: SentenceModules;
   /** Longest text in tokens, special ones included. */
   readonly maxTokens: number;
+  /** Null for a model that reads the tokens as they are. */
+  readonly textEnd: TextEnd | null;
   readonly graph: EncoderGraphSource;
   /** Size of all files with weights that are used. */
   readonly weightBytes: number;
@@ -69,7 +67,7 @@ export async function isEncoderFolder(path: string): Promise<boolean> {
 }
 
 const ENCODERS =
-  /^(?:Bert|Roberta|XLMRoberta|Camembert|MPNet|DistilBert|ModernBert|NewModel|NomicBert).*?(?:Model|ForSequenceClassification|ForMaskedLM)$/;
+  /^(?:(?:CLIP|Siglip)Model|(?:Bert|Roberta|XLMRoberta|Camembert|MPNet|DistilBert|ModernBert|New|Gte|NomicBert).*?(?:Model|ForSequenceClassification|ForMaskedLM))$/;
 
 /**
  * Finds out what text encoder a folder holds.
@@ -85,19 +83,30 @@ export async function inspectEncoderFolder(
     throw new ModelError(`${path} cannot be read: ${meaningOf(error)}`, { cause: error });
   });
   const configPath = join(path, 'config.json');
-  const config = await readJson(configPath);
+  const config = textPartOf(await readJson(configPath));
   const facts = parseEncoderFacts(config, configPath);
   const modules = await readSentenceModules(path);
-  const graph = await graphIn(path, names, config, prefer);
+  const kind = modules.isSparse ? 'sparse' : facts.isClassifier ? 'reranker' : 'embedding';
+  const graph = await graphIn(path, names, { config, kind, prefer });
+  const stated = await maxTokensOf(path, names, facts, modules);
+  const maxTokens = Math.min(stated, mostTokens(graph));
   return {
     path,
-    kind: facts.isClassifier ? 'reranker' : 'embedding',
+    kind,
     facts,
     modules,
-    maxTokens: await maxTokensOf(path, names, facts, modules),
+    maxTokens,
+    textEnd: textEndOf(config, maxTokens),
     graph,
     weightBytes: await bytesOf(graph),
   };
+}
+
+interface Wanted {
+  /** Contents of config.json. */
+  readonly config: unknown;
+  readonly kind: EncoderKind;
+  readonly prefer: EncoderGraphSource['type'];
 }
 
 /**
@@ -107,13 +116,14 @@ export async function inspectEncoderFolder(
 async function graphIn(
   path: string,
   names: readonly string[],
-  config: unknown,
-  prefer: EncoderGraphSource['type'],
+  { config, kind, prefer }: Wanted,
 ): Promise<EncoderGraphSource> {
   const exported = await exportIn(path, names);
+  // Exports of sparse encoders end with scores of all words for each token, of two towers with both.
+  if (kind === 'sparse' || dualTypeOf(config) !== null) return weightsIn(path, names, config, kind);
   if (exported !== null && prefer === 'export') return exported;
   try {
-    return await weightsIn(path, names, config);
+    return await weightsIn(path, names, config, kind);
   } catch (error) {
     if (exported !== null && error instanceof ModelError) return exported;
     throw error;
@@ -134,6 +144,7 @@ async function weightsIn(
   path: string,
   names: readonly string[],
   config: unknown,
+  kind: EncoderKind,
 ): Promise<EncoderGraphSource> {
   const files = await weightFiles(path, names);
   if (files.length === 0) {
@@ -141,7 +152,22 @@ async function weightsIn(
       `${path} has neither onnx/model.onnx or model.onnx nor ${SINGLE_FILE} or ${SHARD_INDEX}`,
     );
   }
-  return { type: 'weights', config: parseBertConfig(config, join(path, 'config.json')), files };
+  const origin = join(path, 'config.json');
+  return { type: 'weights', config: parseEncoderConfig(config, origin, kind), files };
+}
+
+/** Tokens that a graph has positions for, and memory; an export does not say. */
+function mostTokens(graph: EncoderGraphSource): number {
+  if (graph.type === 'export') return Infinity;
+  const { numPositions, firstPosition } = graph.config;
+  return Math.min(numPositions - firstPosition, scoredTokens(graph) ?? Infinity);
+}
+
+/** Tokens whose scores of all words fit into memory; null for a graph that scores none. */
+export function scoredTokens(graph: EncoderGraphSource): number | null {
+  if (graph.type === 'export' || graph.config.head?.type !== 'words') return null;
+  const bytes = graph.config.vocabSize * Float32Array.BYTES_PER_ELEMENT;
+  return Math.max(1, Math.floor(MODEL_LIMITS.wordScoreBytes / bytes));
 }
 
 async function maxTokensOf(

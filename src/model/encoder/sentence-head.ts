@@ -52,10 +52,11 @@ export async function emitHead(
   graph.output('embedding', 'float', ['batch', dim]);
 }
 
-function emitPooling(
+/** The vector of each text, [batch, width] for each way of pooling. */
+export function emitPooling(
   graph: GraphBuilder,
   pooling: readonly Pooling[],
-  { hidden, mask }: TokenVectors,
+  { hidden, mask }: Pick<TokenVectors, 'hidden' | 'mask'>,
 ): string {
   const along = graph.initializer('pooling/along', 'int64', [1], BigInt64Array.of(1n));
   const isToken = cast(graph, 'pooling/is_token', mask, 'float');

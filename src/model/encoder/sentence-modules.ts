@@ -36,6 +36,8 @@ export interface SentenceModules {
   readonly normalize: boolean;
   /** Tokens whose logits after a pair of texts are its score; null where a model has other scores. */
   readonly logitScore: LogitScore | null;
+  /** Whether the model gives weights of words in place of a vector. */
+  readonly isSparse: boolean;
   /** Longest text in tokens, null if it does not say. */
   readonly maxTokens: number | null;
   /** Texts that come before an input, by what it is. */
@@ -71,6 +73,11 @@ const logitScoreSchema = z.looseObject({
   false_token_id: tokenId.nullish(),
 });
 
+const spladeSchema = z.looseObject({
+  pooling_strategy: z.literal('max', 'only the pooling "max" can be served').default('max'),
+  activation_function: z.literal('relu', 'only "relu" can be served').default('relu'),
+});
+
 const promptsSchema = z.looseObject({
   prompts: z.record(z.string(), z.string()).nullish(),
   default_prompt_name: z.string().nullish(),
@@ -83,10 +90,16 @@ const lengthSchema = z.looseObject({ max_seq_length: z.int().positive().nullish(
 const MODULES_FILE = 'modules.json';
 
 /** Modules that modules.json lists. */
-type Modules = Pick<SentenceModules, 'pooling' | 'dense' | 'normalize' | 'logitScore'>;
+type Modules = Pick<SentenceModules, 'pooling' | 'dense' | 'normalize' | 'logitScore' | 'isSparse'>;
 
 /** Modules of a transformer by itself, as sentence-transformers takes it. */
-const PLAIN: Modules = { pooling: ['mean'], dense: [], normalize: false, logitScore: null };
+const PLAIN: Modules = {
+  pooling: ['mean'],
+  dense: [],
+  normalize: false,
+  logitScore: null,
+  isSparse: false,
+};
 
 /** Modules of a model that generates text: its last token alone has seen the whole text. */
 export const LAST_TOKEN: Modules = {
@@ -94,6 +107,7 @@ export const LAST_TOKEN: Modules = {
   dense: [],
   normalize: true,
   logitScore: null,
+  isSparse: false,
 };
 
 const NO_PROMPTS = {
@@ -138,16 +152,22 @@ async function readModules(
   const dense: DenseLayer[] = [];
   let normalize = false;
   let logitScore: LogitScore | null = null;
+  let isSparse = false;
   for (const { path, type } of modules) {
     const inside = () => joinUntrusted(folder, path, origin);
     const kind: string = type.split('.').at(-1) ?? '';
     switch (kind) {
       case 'Transformer':
+      case 'MLMTransformer':
         if (path !== '')
           throw new ModelError(`${origin}: the transformer is in a folder of its own`);
         break;
       case 'Pooling':
         pooling = await readPooling(join(inside(), 'config.json'));
+        break;
+      case 'SpladePooling':
+        await readChecked(join(inside(), 'config.json'), spladeSchema);
+        isSparse = true;
         break;
       case 'Dense':
         dense.push(await readDense(inside()));
@@ -162,10 +182,10 @@ async function readModules(
         throw new ModelError(`${origin} has a module that can't be served: ${type}`);
     }
   }
-  if (pooling.length === 0 && logitScore === null) {
+  if (pooling.length === 0 && logitScore === null && !isSparse) {
     throw new ModelError(`${origin} has no pooling`);
   }
-  return { pooling, dense, normalize, logitScore };
+  return { pooling, dense, normalize, logitScore, isSparse };
 }
 
 async function readLogitScore(path: string): Promise<LogitScore> {

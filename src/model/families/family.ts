@@ -1,3 +1,5 @@
+import type { RecurrenceRules } from './recurrence.ts';
+
 /**
  * When a linear layer has a bias: always, never, or if the flag of that name in config.json is set.
  */
@@ -146,8 +148,12 @@ export interface Family {
   readonly fixed: Readonly<Record<string, unknown>>;
   /** Names of fields in its config.json that other families call differently, by the others' names. */
   readonly names: Readonly<Record<string, string>>;
+  /** Queries have as many values more, head by head after its own: sigmoids of them gate attention's output. */
+  readonly gatesAttention?: true;
   /** Null where no layer has experts. */
   readonly experts: ExpertRules | null;
+  /** Left out where all layers attend: builds of such families keep their names. */
+  readonly recurrence?: RecurrenceRules;
   readonly tensors: {
     readonly embedding: string;
     /** Embeddings of positions, which are added; null if there are none. */
@@ -175,10 +181,18 @@ export interface GgufNames {
    * together, are neighbours.
    */
   readonly pairsRows?: boolean;
+  /** Heads of values are in another order: the first of all keys before the second of all keys. */
+  readonly tilesValueHeads?: boolean;
+  /** Tensors that are not as in safetensors: several where there is one, or in the order of their kinds. */
+  readonly form?: Partial<Pick<Family, 'recurrence' | 'tensors'>>;
+  /** Key of the width of MLPs; `feed_forward_length` if left out. */
+  readonly mlpWidth?: 'expert_shared_feed_forward_length';
   /** Name of the norm before attention; `attn_norm` if left out. */
   readonly attentionNorm?: 'attn_norm' | 'attn_norm_2';
   /** Name of the norm before an MLP; `ffn_norm` if left out. */
   readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm' | 'attn_norm';
+  /** Name of the norm after the last layer; `output_norm` if left out. */
+  readonly finalNorm?: 'output_norm' | 'token_embd_norm';
   /** Field of config.json that its `logit_scale` is; `logits_scaling`, a divisor, if left out. */
   readonly logitScale?: 'logits_scaling' | 'logit_scale';
   /** Fields of config.json that GGUF files lack. */
@@ -207,10 +221,10 @@ export function readsPositions({ tensors }: Family): boolean {
 }
 
 /** A layer's tensor names in full, without `.weight` and `.bias`. */
-export function layerTensorNames({ tensors }: Family, layer: number): LayerTensorNames {
-  const full = (name: string): string => `${tensors.layerPrefix}.${layer}.${name}`;
+export function layerTensorNames(family: Family, layer: number): LayerTensorNames {
+  const full = (name: string): string => ofLayer(family, layer, name);
   const fullOrNull = (name: string | null) => (name === null ? null : full(name));
-  const names = tensors.layer;
+  const names = family.tensors.layer;
   return {
     attentionNorm: fullOrNull(names.attentionNorm),
     queryKeyValue: names.queryKeyValue.map(full),
@@ -240,6 +254,11 @@ export function layerTensorNames({ tensors }: Family, layer: number): LayerTenso
       },
     },
   };
+}
+
+/** A tensor's name in full. @param name relative to the layer */
+export function ofLayer({ tensors }: Family, layer: number, name: string): string {
+  return `${tensors.layerPrefix}.${layer}.${name}`;
 }
 
 /** A name with an expert's number. */

@@ -38,12 +38,36 @@ export const GRANITES: readonly KnownFamily[] = [
       modelType: 'granitemoehybrid',
       bias: { ...LLAMA.bias, mlp: 'never' },
       defaults: { ...GRANITE.defaults, num_local_experts: 8, position_embedding_type: null },
+      recurrence: {
+        kind: 'selective scan',
+        // The second since Transformers 5.
+        layerTypes: ['mamba', 'linear_attention'],
+        tensors: {
+          input: 'mamba.in_proj',
+          convolution: 'mamba.conv1d',
+          decay: 'mamba.A_log',
+          stepBias: 'mamba.dt_bias',
+          skip: 'mamba.D',
+          norm: 'mamba.norm',
+          output: 'mamba.out_proj',
+        },
+      },
       tensors: withLayer({
         gateUp: ['shared_mlp.input_linear'],
         down: 'shared_mlp.output_linear',
       }),
     },
-    gguf: null,
+    gguf: {
+      architecture: 'granitehybrid',
+      pairsRows: true,
+      mlpWidth: 'expert_shared_feed_forward_length',
+      form: {
+        tensors: withLayer({
+          gateUp: ['shared_mlp.gate', 'shared_mlp.up'],
+          down: 'shared_mlp.output_linear',
+        }),
+      },
+    },
   },
   {
     family: GRANITE_MOE,

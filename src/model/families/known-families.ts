@@ -10,6 +10,7 @@ import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
+import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
 import { MISTRALS } from './mistral.ts';
 import { OLMOS } from './olmo.ts';
@@ -46,6 +47,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   OPT,
   APERTUS,
   HUNYUAN,
+  ...LFMS,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -1,5 +1,63 @@
-import type { KnownFamily } from './family.ts';
+import type { ExpertRules, Family, KnownFamily, SharedExpertNames } from './family.ts';
+import type { GatedDeltaNames, GatedDeltaRules } from './recurrence.ts';
 import { EXPERTS, HEAD_NORMS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
+
+const DELTA: GatedDeltaNames = {
+  input: ['linear_attn.in_proj_qkv', 'linear_attn.in_proj_z'],
+  gates: ['linear_attn.in_proj_b', 'linear_attn.in_proj_a'],
+  convolution: 'linear_attn.conv1d',
+  decay: 'linear_attn.A_log',
+  stepBias: 'linear_attn.dt_bias',
+  norm: 'linear_attn.norm',
+  output: 'linear_attn.out_proj',
+};
+
+const QWEN_EXPERTS: ExpertRules = {
+  normalizesShares: 'norm_topk_prob',
+  scoring: 'softmax',
+  bias: false,
+  stacked: null,
+};
+
+/** With a share of its own of each token. */
+const SHARED_EXPERT: SharedExpertNames = {
+  gateUp: ['mlp.shared_expert.gate_proj', 'mlp.shared_expert.up_proj'],
+  down: 'mlp.shared_expert.down_proj',
+  share: 'mlp.shared_expert_gate',
+};
+
+/** Three layers of four have states in place of attention; the text part of those that see. */
+const QWEN3_5: Family = {
+  ...LLAMA,
+  modelType: 'qwen3_5_text',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  normsAddOne: true,
+  gatesAttention: true,
+  defaults: {
+    head_dim: 256,
+    partial_rotary_factor: 0.25,
+    full_attention_interval: 4,
+  },
+  recurrence: {
+    kind: 'gated delta',
+    layerTypes: ['linear_attention'],
+    tensors: DELTA,
+    fusedOrder: 'by kind',
+  },
+  tensors: withLayer({ headNorms: HEAD_NORMS }),
+};
+
+/** Rows of all kinds are by head of keys. */
+const QWEN3_NEXT_DELTA: GatedDeltaRules = {
+  kind: 'gated delta',
+  layerTypes: ['linear_attention'],
+  tensors: {
+    ...DELTA,
+    input: ['linear_attn.in_proj_qkvz'],
+    gates: ['linear_attn.in_proj_ba'],
+  },
+  fusedOrder: 'by group',
+};
 
 export const QWENS: readonly KnownFamily[] = [
   {
@@ -33,21 +91,9 @@ export const QWENS: readonly KnownFamily[] = [
         moe_intermediate_size: 1408,
         shared_expert_intermediate_size: 5632,
       },
-      experts: {
-        normalizesShares: 'norm_topk_prob',
-        scoring: 'softmax',
-        bias: false,
-        stacked: null,
-      },
+      experts: QWEN_EXPERTS,
       tensors: withLayer({
-        experts: {
-          ...EXPERTS,
-          shared: {
-            gateUp: ['mlp.shared_expert.gate_proj', 'mlp.shared_expert.up_proj'],
-            down: 'mlp.shared_expert.down_proj',
-            share: 'mlp.shared_expert_gate',
-          },
-        },
+        experts: { ...EXPERTS, shared: SHARED_EXPERT },
       }),
     },
     gguf: { architecture: 'qwen2moe' },
@@ -59,18 +105,76 @@ export const QWENS: readonly KnownFamily[] = [
       bias: { ...LLAMA.bias, mlp: 'never' },
       slidingWindow: 'flag',
       defaults: { num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
-      experts: {
-        normalizesShares: 'norm_topk_prob',
-        scoring: 'softmax',
-        bias: false,
-        stacked: null,
-      },
+      experts: QWEN_EXPERTS,
       tensors: withLayer({ headNorms: HEAD_NORMS, experts: EXPERTS }),
     },
     gguf: {
       architecture: 'qwen3moe',
       // llama.cpp always does so.
       extra: () => ({ norm_topk_prob: true }),
+    },
+  },
+  {
+    family: QWEN3_5,
+    gguf: { architecture: 'qwen35', mlpNorm: 'post_attention_norm', tilesValueHeads: true },
+  },
+  {
+    family: {
+      ...QWEN3_5,
+      modelType: 'qwen3_5_moe_text',
+      defaults: {
+        ...QWEN3_5.defaults,
+        num_experts: 256,
+        num_experts_per_tok: 8,
+        moe_intermediate_size: 512,
+        shared_expert_intermediate_size: 512,
+      },
+      experts: {
+        ...QWEN_EXPERTS,
+        normalizesShares: 'always',
+        stacked: {
+          gateUp: 'mlp.experts.gate_up_proj',
+          down: 'mlp.experts.down_proj',
+          gateUpBias: null,
+          downBias: null,
+          order: 'rows, gates first',
+        },
+      },
+      tensors: withLayer({
+        headNorms: HEAD_NORMS,
+        experts: { ...EXPERTS, shared: SHARED_EXPERT },
+      }),
+    },
+    gguf: { architecture: 'qwen35moe', mlpNorm: 'post_attention_norm', tilesValueHeads: true },
+  },
+  {
+    family: {
+      ...QWEN3_5,
+      modelType: 'qwen3_next',
+      defaults: {
+        ...QWEN3_5.defaults,
+        num_experts: 512,
+        num_experts_per_tok: 10,
+        moe_intermediate_size: 512,
+        shared_expert_intermediate_size: 512,
+        norm_topk_prob: true,
+      },
+      experts: QWEN_EXPERTS,
+      recurrence: QWEN3_NEXT_DELTA,
+      tensors: withLayer({
+        headNorms: HEAD_NORMS,
+        experts: { ...EXPERTS, shared: SHARED_EXPERT },
+      }),
+    },
+    gguf: {
+      architecture: 'qwen3next',
+      mlpNorm: 'post_attention_norm',
+      form: {
+        recurrence: {
+          ...QWEN3_NEXT_DELTA,
+          tensors: { ...QWEN3_NEXT_DELTA.tensors, input: DELTA.input },
+        },
+      },
     },
   },
 ];

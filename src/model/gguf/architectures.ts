@@ -6,10 +6,14 @@ import { ModelError } from '../model-error.ts';
 export interface Architecture extends GgufNames {
   /** `model_type` in config.json. */
   readonly modelType: string;
+  /** Name in `layer_types` of layers that do not attend, if the family has such. */
+  readonly recurrentType: string | undefined;
 }
 
 const ARCHITECTURES: readonly Architecture[] = KNOWN_FAMILIES.flatMap(({ family, gguf }) =>
-  gguf === null ? [] : [{ ...gguf, modelType: family.modelType }],
+  gguf === null
+    ? []
+    : [{ ...gguf, modelType: family.modelType, recurrentType: family.recurrence?.layerTypes[0] }],
 );
 
 /**

@@ -50,5 +50,9 @@ export async function inspectGguf(path: string, maxModelLen?: number): Promise<G
 async function configOf(file: GgufFile, maxModelLen: number | undefined) {
   const { architecture, json } = await readGgufConfig(file);
   const [origin = ''] = file.paths;
-  return { architecture, config: parseDecoderConfig(json, origin, maxModelLen) };
+  const config = parseDecoderConfig(json, origin, maxModelLen);
+  return {
+    architecture,
+    config: { ...config, family: { ...config.family, ...architecture.form } },
+  };
 }

@@ -2,6 +2,7 @@ import { ModelError } from '../model-error.ts';
 import { architectureOf, type Architecture } from './architectures.ts';
 import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
+import { stateFields } from './state-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
 
 /** A GGUF model's equivalent of a config.json. */
@@ -30,7 +31,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
   };
   const architecture = architectureOf(name, traits, path);
-  const layers = needed('block_count');
+  // Those that predict further tokens are the last.
+  const layers = needed('block_count') - (number('nextn_predict_layers') ?? 0);
   const hidden = needed('embedding_length');
   const heads = metadata.require(
     key('attention.head_count'),
@@ -46,10 +48,10 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     model_type: architecture.modelType,
     vocab_size: file.tensor('token_embd.weight')?.shape[0],
     hidden_size: hidden,
-    intermediate_size: same(metadata, key('feed_forward_length'), path),
+    intermediate_size: same(metadata, key(architecture.mlpWidth ?? 'feed_forward_length'), path),
     num_hidden_layers: layers,
     num_attention_heads: heads,
-    num_key_value_heads: same(metadata, key('attention.head_count_kv'), path),
+    ...kvHeads(metadata, key('attention.head_count_kv'), path, architecture),
     head_dim: headDim,
     max_position_embeddings: positions,
     rms_norm_eps:
@@ -60,8 +62,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     ...(await ropeScaling(file, name, positions, architecture)),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
     use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
-    attention_bias: ['q', 'qkv'].some((of) => file.tensor(`blk.0.attn_${of}.bias`) !== undefined),
-    attention_out_bias: file.tensor('blk.0.attn_output.bias') !== undefined,
+    attention_bias: ['q', 'qkv'].some((of) => hasTensor(file, `attn_${of}.bias`)),
+    attention_out_bias: hasTensor(file, 'attn_output.bias'),
     mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),
     tie_word_embeddings: file.tensor('output.weight') === undefined,
     // A window of 0 is none.
@@ -73,6 +75,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     attention_multiplier: number('attention.scale'),
     residual_multiplier: number('residual_scale'),
     [architecture.logitScale ?? 'logits_scaling']: number('logit_scale'),
+    ...stateFields(file, name, layers, hidden),
     num_local_experts: number('expert_count'),
     num_experts_per_tok: number('expert_used_count'),
     moe_intermediate_size: number('expert_feed_forward_length'),
@@ -86,14 +89,41 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   return { architecture, json: Object.fromEntries(stated) };
 }
 
+/** Whether any layer has it: not all of them attend. */
+function hasTensor(file: GgufFile, name: string): boolean {
+  for (const each of file.names()) if (each.endsWith(`.${name}`)) return true;
+  return false;
+}
+
 /** A number that files may give for each layer. @throws {ModelError} if layers differ in it */
 function same(metadata: GgufMetadata, key: string, path: string): number | undefined {
   const values = metadata.numbers(key);
   const [first] = values ?? [];
   if (values?.some((value) => value !== first)) {
-    throw new ModelError(`${path}: layers differ in ${key}, which is not supported`);
+    throw differing(key, path);
   }
   return first;
+}
+
+/** Heads of keys and values, and which layers have none: they have states. */
+function kvHeads(
+  metadata: GgufMetadata,
+  key: string,
+  path: string,
+  { recurrentType }: Architecture,
+): Readonly<Record<string, unknown>> {
+  const counts = metadata.numbers(key);
+  if (recurrentType === undefined || counts?.includes(0) !== true) {
+    return { num_key_value_heads: same(metadata, key, path) };
+  }
+  const [first, ...others] = new Set(counts.filter((count) => count !== 0));
+  if (others.length > 0) throw differing(key, path);
+  const types = Array.from(counts, (count) => (count === 0 ? recurrentType : 'full_attention'));
+  return { num_key_value_heads: first, layer_types: types };
+}
+
+function differing(key: string, path: string): ModelError {
+  return new ModelError(`${path}: layers differ in ${key}, which is not supported`);
 }
 
 /** By layer, or every n-th one has none; the family's own rule if the file says nothing. */

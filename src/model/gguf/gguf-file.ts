@@ -84,6 +84,22 @@ export class GgufFile {
     return this.#tensors.get(name);
   }
 
+  /** @throws {ModelError} if there is no such tensor, or it has another shape */
+  requireShape(name: string, expected: readonly number[]): GgufTensor {
+    const tensor = this.#tensors.get(name);
+    const [path = ''] = this.paths;
+    if (tensor === undefined) throw new ModelError(`${path} has no tensor "${name}"`);
+    if (isSame(tensor.shape, expected)) return tensor;
+    throw new ModelError(
+      `${path}: tensor "${name}" has shape [${tensor.shape.join(', ')}], ` +
+        `expected [${expected.join(', ')}]`,
+    );
+  }
+
+  names(): Iterable<string> {
+    return this.#tensors.keys();
+  }
+
   tensors(): Iterable<GgufTensor> {
     return this.#tensors.values();
   }
@@ -176,6 +192,12 @@ export class GgufFile {
     const byteLength = tensor.byteLength / count;
     return { ...tensor, shape, byteLength, offset: tensor.offset + index * byteLength };
   }
+}
+
+/** To ggml a matrix of one row is a vector. */
+function isSame(shape: readonly number[], [first, ...others]: readonly number[]): boolean {
+  const own = shape.join();
+  return own === [first, ...others].join() || (first === 1 && own === others.join());
 }
 
 async function closeAll(files: readonly FileHandle[]): Promise<void> {

@@ -4,6 +4,8 @@ const PART = /^(?<stem>.*)-(?<number>\d{5})-of-(?<count>\d{5})\.gguf$/i;
 /** Next to a language model: the eyes of a multimodal one, statistics for quantizing, or drafts. */
 const NO_MODEL = /(?:^|\/)(?:mmproj|imatrix|mtp)[^/]*\.gguf$|mmproj[^/]*\.gguf$/i;
 
+const MMPROJ = /mmproj[^/]*\.gguf$/i;
+
 /** Files to take if the user names none, as llama.cpp's `-hf` does. */
 const PREFERRED = ['Q4_K_M', 'Q8_0'];
 
@@ -53,6 +55,30 @@ export function pickGguf(names: readonly string[], wanted: string | null): strin
     if (found !== undefined) return found;
   }
   return wanted === null ? (models[0] ?? null) : null;
+}
+
+/**
+ * The file beside a model with the part of it that sees: of several the first whose weights have the most
+ * similar number of bits, as llama.cpp's `-hf` picks.
+ * @param names with slashes, as the model's
+ * @returns null if there is none
+ */
+export function pickMmproj(names: readonly string[], model: string): string | null {
+  const bits = bitsOf(model);
+  const beside = names.filter((name) => MMPROJ.test(name) && folderOf(name) === folderOf(model));
+  const distance = (name: string) => Math.abs(bitsOf(name) - bits);
+  const [nearest] = beside.toSorted().toSorted((a, b) => distance(a) - distance(b));
+  return nearest ?? null;
+}
+
+function folderOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('/') + 1);
+}
+
+/** Bits of a type at the end of a file's name, such as 4 of `Q4_K_M`; 0 of a name without one. */
+function bitsOf(name: string): number {
+  const [, type = ''] = /[-.](\w+)$/.exec(ggufModelName(name)) ?? [];
+  return Number(/\d+/.exec(type)?.[0] ?? 0);
 }
 
 /** Whether a file's name has a type, ended by a point or a dash. */

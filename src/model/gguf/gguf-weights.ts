@@ -11,7 +11,9 @@ import { withRows } from '../quantize/stored-blocks.ts';
 import type { Architecture } from './architectures.ts';
 import { GgufFile } from './gguf-file.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
-import { type TensorPlace, tensorPlaces } from './tensor-names.ts';
+import { type StoredOrder, storedOrder } from './stored-order.ts';
+import { tensorPlaces } from './tensor-names.ts';
+import type { TensorPlace } from './tensor-place.ts';
 
 /** An expert's number, in the names of all families. */
 const EXPERT = /(?<=\.experts\.)\d+(?=\.)/;
@@ -40,26 +42,19 @@ export class GgufWeights implements WeightSource {
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
     const { place, stored, expert } = this.#require(name, shape);
     const values = await this.#file.read(stored, expert);
-    const rowOf = this.#rowOrder(place);
-    if (rowOf !== null) {
-      const [rows = 1] = shape;
-      const width = values.length / rows;
-      const ordered = new Float32Array(values.length);
-      for (let row = 0; row < rows; row++) {
-        const from = rowOf(row) * width;
-        ordered.set(values.subarray(from, from + width), row * width);
-      }
-      return ordered;
-    }
+    // A file has what logarithms of steps are multiplied by.
+    const told = place.kind === 'decay' ? values.map((value) => Math.log(-value)) : values;
+    const order = this.#orderOf(place);
+    if (order !== null) return inOrder(told, order, shape);
     // Norms that multiply by 1 plus their weight have the sum in the file.
     const isFactor = place.kind === 'norm' && name.endsWith('.weight');
     const addsOne = isFactor && this.#config.family.normsAddOne;
-    return addsOne ? values.map((value) => value - 1) : values;
+    return addsOne ? told.map((value) => value - 1) : told;
   }
 
   pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
     const { place, stored, expert } = this.#require(name, shape);
-    return this.#rowOrder(place) === null
+    return this.#orderOf(place) === null && place.kind !== 'decay'
       ? this.#file.pieces(stored, expert)
       : inOnePiece(this, name, shape);
   }
@@ -69,15 +64,20 @@ export class GgufWeights implements WeightSource {
   }
 
   layout(name: string, shape: readonly number[]): StoredLayout | null {
-    const layout = GGUF_LAYOUTS.get(this.#find(name).tensor?.type.name ?? '');
+    const { place, tensor } = this.#find(name);
+    const layout = GGUF_LAYOUTS.get(tensor?.type.name ?? '');
+    const [, columns = 0] = shape;
+    const { perRow } = (place && this.#orderOf(place)) ?? { perRow: 1 };
+    // Blocks go from one place to another as a whole.
+    const isWhole = perRow === 1 || columns % (perRow * (layout?.blockSize ?? 1)) === 0;
     // The shape is checked where the values are read.
-    return layout && shape.length === 2 ? { ...layout, keptIn: this.#keptIn } : null;
+    return layout && shape.length === 2 && isWhole ? { ...layout, keptIn: this.#keptIn } : null;
   }
 
   async integers(name: string, shape: readonly number[]): Promise<StoredIntegers> {
     const { place, stored, expert, tensor } = this.#require(name, shape);
     const integers = integersOf(tensor.type.name, await this.#file.bytes(stored, expert));
-    const rowOf = this.#rowOrder(place);
+    const order = this.#orderOf(place);
     const [rows = 0] = shape;
     const ofBlocks = {
       what: this.#file.describe(stored),
@@ -85,21 +85,15 @@ export class GgufWeights implements WeightSource {
     };
     requireFinite(integers.scales, { ...ofBlocks, kind: 'scale' });
     if (integers.offsets) requireFinite(integers.offsets, { ...ofBlocks, kind: 'offset' });
-    return rowOf === null ? integers : withRows(integers, rows, rowOf);
+    return order === null ? integers : withRows(integers, rows * order.perRow, order.placeOf);
   }
 
   async close(): Promise<void> {
     await this.#file.close();
   }
 
-  /** By a row's place in safetensors, that in the file; null where they are the same. */
-  #rowOrder({ kind }: TensorPlace): ((row: number) => number) | null {
-    const { family, headDim, numHeads, numKvHeads } = this.#config;
-    if (kind === 'heads' && this.#architecture.pairsRows) {
-      return (row) => pairedRow(row, headDim);
-    }
-    if (kind !== 'fused heads' || family.fusedOrder !== 'by group') return null;
-    return (row) => rowByKind(row, headDim, numHeads, numKvHeads);
+  #orderOf(place: TensorPlace): StoredOrder | null {
+    return storedOrder(place, this.#config, this.#architecture);
   }
 
   #find(name: string) {
@@ -110,44 +104,40 @@ export class GgufWeights implements WeightSource {
     const dot = whole ? key.length : key.lastIndexOf('.');
     const place = whole ?? this.#places.get(key.slice(0, dot));
     // In a GGUF file all names end so.
-    const stored = place ? place.name + (key.slice(dot) || '.weight') : name;
+    const stored = place ? place.name + (key.slice(dot) || (place.suffix ?? '.weight')) : name;
     return { place, stored, expert, tensor: place && this.#file.tensor(stored) };
   }
 
   #require(name: string, shape: readonly number[]) {
-    const { place, stored, expert, tensor } = this.#find(name);
+    const { place, stored, expert } = this.#find(name);
     const [path = ''] = this.#file.paths;
-    if (!place || !tensor) throw new ModelError(`${path} has no tensor "${stored}"`);
-    const expected = expert === null ? shape : [this.#config.experts?.count ?? 0, ...shape];
-    if (!isSame(tensor.shape, expected)) {
-      throw new ModelError(
-        `${path}: tensor "${stored}" has shape [${tensor.shape.join(', ')}], ` +
-          `expected [${expected.join(', ')}]`,
-      );
-    }
+    if (!place) throw new ModelError(`${path} has no tensor "${stored}"`);
+    const held = this.#file.tensor(stored)?.shape ?? [];
+    const expected =
+      expert === null ? asHeld(shape, held) : [this.#config.experts?.count ?? 0, ...shape];
+    const tensor = this.#file.requireShape(stored, expected);
     return { place, stored, expert, tensor };
   }
 }
 
-/** To ggml a matrix of one row is a vector. */
-function isSame(shape: readonly number[], [first, ...others]: readonly number[]): boolean {
-  const own = shape.join();
-  return own === [first, ...others].join() || (first === 1 && own === others.join());
+/** The shape that a file has, where it differs in dimensions of 1 alone: of convolutions, norms and heads' factors. */
+function asHeld(shape: readonly number[], held: readonly number[]): readonly number[] {
+  const [wanted, found] = [shape, held].map((each) => each.filter((dim) => dim !== 1).join());
+  return wanted === found ? held : shape;
 }
 
-/** By its place in a head's halves, the row in pairs. */
-function pairedRow(row: number, headDim: number): number {
-  const within = row % headDim;
-  const half = headDim / 2;
-  return row - within + (within % half) * 2 + (within < half ? 0 : 1);
-}
-
-/** By its place among rows of a key's queries, the key and its value, then the next key's: all queries first. */
-function rowByKind(row: number, headDim: number, numHeads: number, numKvHeads: number): number {
-  const within = row % headDim;
-  const perKey = numHeads / numKvHeads;
-  const place = Math.floor(row / headDim) % (perKey + 2);
-  const key = Math.floor(row / ((perKey + 2) * headDim));
-  const ofKind = numHeads + (place - perKey) * numKvHeads + key;
-  return (place < perKey ? key * perKey + place : ofKind) * headDim + within;
+/** Values of safetensors' shape, by their order in a file. */
+function inOrder(
+  values: Float32Array,
+  { perRow, placeOf }: StoredOrder,
+  [rows = 1]: readonly number[],
+): Float32Array {
+  const parts = rows * perRow;
+  const width = values.length / parts;
+  const ordered = new Float32Array(values.length);
+  for (let part = 0; part < parts; part++) {
+    const from = placeOf(part) * width;
+    ordered.set(values.subarray(from, from + width), part * width);
+  }
+  return ordered;
 }

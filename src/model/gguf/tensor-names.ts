@@ -1,14 +1,10 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { layerTensorNames } from '../families/family.ts';
+import { type LayerTensorNames, layerTensorNames, ofLayer } from '../families/family.ts';
 import { expertsOf } from '../graph/expert-layers.ts';
+import { recurrenceOf } from '../graph/layer-kinds.ts';
 import type { Architecture } from './architectures.ts';
-
-/** Name of a checkpoint's tensor in a GGUF file, and how it is stored there. */
-export interface TensorPlace {
-  /** Without `.weight` and `.bias`, as are the keys of tensorPlaces. */
-  readonly name: string;
-  readonly kind: 'matrix' | 'heads' | 'fused heads' | 'norm';
-}
+import { addRecurrence } from './state-names.ts';
+import type { AddPlace, TensorPlace } from './tensor-place.ts';
 
 /**
  * By the names that a family's tensors have in safetensors. Those of experts have `*` for their number:
@@ -19,31 +15,26 @@ export function tensorPlaces(
   {
     attentionNorm = 'attn_norm',
     mlpNorm = 'ffn_norm',
-  }: Pick<Architecture, 'attentionNorm' | 'mlpNorm'>,
+    finalNorm: lastNorm = 'output_norm',
+  }: Pick<Architecture, 'attentionNorm' | 'mlpNorm' | 'finalNorm'>,
 ): Map<string, TensorPlace> {
   const { family, numLayers } = config;
   const { embedding, positions, finalNorm, lmHead } = family.tensors;
   const places = new Map<string, TensorPlace>();
-  const add = (name: string | null | undefined, to: string, kind: TensorPlace['kind']) => {
-    if (name !== null && name !== undefined) places.set(name, { name: to, kind });
+  const add: AddPlace = (name, to, kind, more) => {
+    if (name !== null && name !== undefined) places.set(name, { name: to, kind, ...more });
   };
   add(embedding, 'token_embd', 'matrix');
   add(positions, 'position_embd', 'matrix');
-  add(finalNorm, 'output_norm', 'norm');
+  add(finalNorm, lastNorm, 'norm');
   add(lmHead, 'output', 'matrix');
   for (let layer = 0; layer < numLayers; layer++) {
     const names = layerTensorNames(family, layer);
     const block = (to: string) => `blk.${layer}.${to}`;
-    const [first, ...others] = names.queryKeyValue;
-    const isFused = others.length === 0;
-    add(first, block(isFused ? 'attn_qkv' : 'attn_q'), isFused ? 'fused heads' : 'heads');
-    add(others[0], block('attn_k'), 'heads');
-    add(others[1], block('attn_v'), 'matrix');
-    add(names.sinks, block('attn_sinks'), 'matrix');
-    add(names.attentionOutput, block('attn_output'), 'matrix');
+    const recurrence = recurrenceOf(config, layer);
+    if (recurrence === null) addAttention(names, block, add);
+    else addRecurrence(recurrence, family, (name) => ofLayer(family, layer, name), block, add);
     add(names.attentionNorm, block(attentionNorm), 'norm');
-    add(names.headNorms?.query, block('attn_q_norm'), 'norm');
-    add(names.headNorms?.key, block('attn_k_norm'), 'norm');
     add(names.attentionOutputNorm, block('post_attention_norm'), 'norm');
     add(names.mlpNorm, block(mlpNorm), 'norm');
     add(names.mlpOutputNorm, block('post_ffw_norm'), 'norm');
@@ -67,4 +58,20 @@ export function tensorPlaces(
     add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');
   }
   return places;
+}
+
+function addAttention(
+  names: LayerTensorNames,
+  block: (name: string) => string,
+  add: AddPlace,
+): void {
+  const [first, ...others] = names.queryKeyValue;
+  const isFused = others.length === 0;
+  add(first, block(isFused ? 'attn_qkv' : 'attn_q'), isFused ? 'fused heads' : 'heads');
+  add(others[0], block('attn_k'), 'heads');
+  add(others[1], block('attn_v'), 'matrix');
+  add(names.sinks, block('attn_sinks'), 'matrix');
+  add(names.attentionOutput, block('attn_output'), 'matrix');
+  add(names.headNorms?.query, block('attn_q_norm'), 'norm');
+  add(names.headNorms?.key, block('attn_k_norm'), 'norm');
 }

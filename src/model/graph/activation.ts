@@ -2,8 +2,15 @@ import { MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
 import type { Activation } from '../huggingface/config.ts';
 
+/** Activation of a decoder or a tower. */
+type AnyActivation = Activation | 'quick_gelu';
+
 /** Adds an activation; returns its output's name. */
-export function emitActivation(graph: GraphNodes, value: string, activation: Activation): string {
+export function emitActivation(
+  graph: GraphNodes,
+  value: string,
+  activation: AnyActivation,
+): string {
   if (activation === 'xielu') throw new TypeError('xIELU has weights: see emitXielu');
   const domain = MICROSOFT_DOMAIN;
   if (activation === 'gelu') return graph.node(`${value}/GELU`, 'Gelu', [value], { domain });
@@ -15,8 +22,9 @@ export function emitActivation(graph: GraphNodes, value: string, activation: Act
     return graph.node(`${value}/Squared`, 'Mul', [positive, positive]);
   }
   // With alpha 1 this is SiLU, in one kernel.
-  const attributes = { alpha: 1 };
-  return graph.node(`${value}/SiLU`, 'QuickGelu', [value], { domain, attributes });
+  const [name, alpha] = activation === 'silu' ? ['SiLU', 1] : ['QuickGELU', 1.702];
+  const attributes = { alpha };
+  return graph.node(`${value}/${name}`, 'QuickGelu', [value], { domain, attributes });
 }
 
 /** Gates, activated, times ups: `gateUp` [rows, 2 n] has both side by side, and becomes [rows, n]. */
@@ -24,7 +32,7 @@ export function emitGated(
   graph: GraphNodes,
   prefix: string,
   gateUp: string,
-  activation: Activation,
+  activation: AnyActivation,
 ): string {
   const { gate, up } = splitGates(graph, prefix, gateUp);
   return graph.node(`${prefix}/Mul`, 'Mul', [emitActivation(graph, gate, activation), up]);

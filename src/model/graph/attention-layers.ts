@@ -10,7 +10,8 @@ export function attentionLayers(
   const { numHeads, numKvHeads, headDim, hiddenSize, family } = config;
   const names = layerTensorNames(family, layer);
   const prefix = `layers.${layer}.attention`;
-  const sizes = [numHeads, numKvHeads, numKvHeads].map((count) => count * headDim);
+  const queries = (family.gatesAttention === true ? 2 : 1) * numHeads;
+  const sizes = [queries, numKvHeads, numKvHeads].map((count) => count * headDim);
   return {
     queryKeyValue: {
       name: `${prefix}.qkv`,

@@ -1,7 +1,10 @@
 import type { HeadNorms } from '../families/family.ts';
+import type { GroupPrefix } from './token-packing.ts';
 
 /** Turns a layer's query, key and value into its attention's output, with the KV cache. */
 export interface DecoderAttention {
+  /** Groups of sequences whose tokens come one after the other; none where the cache has pages. */
+  readonly groups: readonly GroupPrefix[];
   /** int32 or int64 [tokens], padding included. */
   readonly tokenIds: string;
   /** Adds every token's position; returns the name of int64 [tokens]. */

@@ -29,6 +29,9 @@ export const MIXED_GROUPS: readonly GroupPrefix[] = ['', 'prefill.'];
  * outputs with names after `prefill.`. What works token by token reads its weights once for both.
  * Attention runs for each group by itself. `logits_index` numbers the prefill group's places after those
  * of the decode group.
+ *
+ * With `formats.takesEmbeddings` there are two inputs more: rows that stand in for tokens, and where; see
+ * prompt-embeddings.ts.
  */
 export function buildDecoderGraph(
   config: DecoderConfig,
@@ -36,8 +39,10 @@ export function buildDecoderGraph(
   formats: NumberFormats,
   groups: readonly GroupPrefix[] = ONE_GROUP,
 ): GraphBuilder {
-  return decoderGraph(new OnnxRuntimeOps(config, weights, formats), (graph, type) =>
-    slotAttention(graph, config, type, groups, formats.kvScales),
+  return decoderGraph(
+    new OnnxRuntimeOps(config, weights, formats),
+    (graph, type) => slotAttention(graph, config, type, groups, formats.kvScales),
+    formats.takesEmbeddings,
   );
 }
 

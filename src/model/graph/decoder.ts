@@ -1,16 +1,19 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
-import { type HeadNorms, layerTensorNames } from '../families/family.ts';
+import { layerTensorNames } from '../families/family.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitActivation } from './activation.ts';
-import { attentionLayers } from './attention-layers.ts';
 import { declareSinks } from './attention-sinks.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
+import { declareStateInputs, declareStateOutputs } from './decoder-states.ts';
 import type { Addition, NormalizedInput, ResidualSum } from './decoder-values.ts';
 import { addLogits, addPositions, declareHidden, scaleEmbedding } from './decoder-parts.ts';
 import { expertsOf } from './expert-layers.ts';
 import { emitExperts } from './experts.ts';
+import { mixTokens } from './mix-tokens.ts';
+import { mixerLayers } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
+import { promptEmbeddings } from './prompt-embeddings.ts';
 import { rotatingAttention } from './rotate-heads.ts';
 import { declareRotaryTables } from './rotary-tables.ts';
 import { emitXielu } from './xielu.ts';
@@ -21,19 +24,28 @@ type AddAttention = (graph: GraphBuilder, type: FloatType) => DecoderAttention;
 /**
  * A decoder, from token ids to logits, made of `ops`, which serve one graph. What sets a family apart
  * stands here or in what this calls, for all kernels at once.
+ * @param takesEmbeddings adds inputs for rows in place of tokens
  */
-export function decoderGraph(ops: DecoderOps, addAttention: AddAttention): GraphBuilder {
+export function decoderGraph(
+  ops: DecoderOps,
+  addAttention: AddAttention,
+  takesEmbeddings = false,
+): GraphBuilder {
   const { graph, config, weights, type, observer } = ops;
   graph.input('logits_index', 'int64', ['wanted']);
   declareRotaryTables(graph, config, type);
   declareSinks(graph, config, weights, type);
   const attention = rotatingAttention(graph, config, addAttention(graph, type));
+  declareStateInputs(graph, config, type, attention.groups);
 
   const scaled = scaleEmbedding(graph, config, type, ops.embed(attention.tokenIds));
-  let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, scaled, attention) };
+  const embeddings = takesEmbeddings ? promptEmbeddings(graph, config) : null;
+  const embedded = embeddings?.place(scaled) ?? scaled;
+  let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, embedded, attention) };
   for (let layer = 0; layer < config.numLayers; layer++) {
     observer?.boundary(layer, sum);
     sum = decoderLayer(ops, attention, layer, sum);
+    sum = embeddings?.deepen(layer, sum) ?? sum;
   }
   observer?.boundary(config.numLayers, sum);
 
@@ -42,6 +54,7 @@ export function decoderGraph(ops: DecoderOps, addAttention: AddAttention): Graph
   addLogits(graph, config, weights, (name) => ops.project(name, last));
   ops.declareLogits(() => declareHidden(graph, config, type, ops.plain(last, 'hidden/Norm')));
   attention.declareOutputs();
+  declareStateOutputs(graph, config);
   return graph;
 }
 
@@ -53,7 +66,7 @@ function decoderLayer(
 ): ResidualSum {
   const { config } = ops;
   const names = layerTensorNames(config.family, layer);
-  const { queryKeyValue, output } = attentionLayers(config, layer);
+  const { output } = mixerLayers(config, layer);
   const prefix = `layers.${layer}`;
   const { tokenIds } = attention;
   const isLast = layer === config.numLayers - 1;
@@ -61,11 +74,10 @@ function decoderLayer(
   const rowsLike = isLast ? 'logits_index' : tokenIds;
 
   const { sum: before, ...read } = ops.norm(names.attentionNorm, start);
-  const qkv = ops.linear(queryKeyValue, { ...read, rowsLike: tokenIds });
-  const attended = attention.attend(layer, qkv, headNorms(ops, names.headNorms));
+  const mixed = mixTokens(ops, attention, layer, { ...read, rowsLike: tokenIds });
   const afterAttention = ops.addLinear(
     output,
-    { value: attended, rowsLike },
+    { value: mixed, rowsLike },
     { to: before, norm: names.attentionOutputNorm, prefix, pick },
   );
 
@@ -109,19 +121,6 @@ function activate({ graph, config, weights, type }: DecoderOps, layer: number, v
   return tensor === null
     ? emitActivation(graph, value, config.activation)
     : emitXielu(graph, weights, type, tensor, value);
-}
-
-/** Adds the weights of norms of heads; returns their names. */
-function headNorms({ norms, config }: DecoderOps, names: HeadNorms | null): HeadNorms | null {
-  if (names === null) return null;
-  const { numHeads, numKvHeads, headDim } = config;
-  const [queries, keys] = names.over === 'head' ? [1, 1] : [numHeads, numKvHeads];
-  return {
-    over: names.over,
-    isAfterRope: names.isAfterRope,
-    query: norms.weight(names.query, queries * headDim),
-    key: norms.weight(names.key, keys * headDim),
-  };
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
-import { attentionLayers } from './attention-layers.ts';
 import { expertLayers, expertsOf } from './expert-layers.ts';
 import { matrixOf } from './linear.ts';
+import { mixerLayers } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
 
 /**
@@ -21,9 +21,9 @@ export function layerMatrices(config: DecoderConfig, layer: number): MatrixSourc
 
 /** Those that every token is multiplied with: an expert's are not among them. */
 export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
-  const { queryKeyValue, output } = attentionLayers(config, layer);
-  const attention = [matrixOf(queryKeyValue), matrixOf(output)];
-  if (expertsOf(config, layer) !== null) return attention;
+  const { input, gates, output } = mixerLayers(config, layer);
+  const mixer = [input, ...(gates === null ? [] : [gates]), output].map(matrixOf);
+  if (expertsOf(config, layer) !== null) return mixer;
   const { first, down } = mlpLayers(config, layer);
-  return [...attention, matrixOf(first), matrixOf(down)];
+  return [...mixer, matrixOf(first), matrixOf(down)];
 }

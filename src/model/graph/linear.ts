@@ -27,6 +27,14 @@ export interface LinearLayer {
   readonly bias: boolean;
 }
 
+/** The linear layers before and after what mixes tokens. */
+export interface MixerLayers {
+  readonly input: LinearLayer;
+  /** Reads what `input` reads; null where all of it is in that. */
+  readonly gates: LinearLayer | null;
+  readonly output: LinearLayer;
+}
+
 /** A value [tokens, inFeatures], and one [tokens] to count its tokens by. */
 export interface LinearInput {
   readonly value: string;

@@ -16,4 +16,6 @@ export interface NumberFormats {
   readonly steps?: ReadonlyMap<string, number> | undefined;
   /** Adds inputs for adapters of up to this rank, in graphs whose activations are float32. */
   readonly maxAdapterRank?: number | undefined;
+  /** Adds inputs for embeddings in place of tokens. */
+  readonly takesEmbeddings?: boolean | undefined;
 }

@@ -28,6 +28,7 @@ export function pagedAttention(
   for (const name of kvNames('past_key_values', numLayers)) graph.input(name, type, cacheDims);
 
   return {
+    groups: [],
     tokenIds: 'input_ids',
     positions() {
       throw new RangeError('no paged graph has embeddings of positions');

@@ -1,5 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { type Family, layerTensorNames } from '../families/family.ts';
+import { addRecurrentOrders } from './recurrent-order.ts';
 import { inOnePiece, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
 
@@ -64,18 +65,14 @@ function headOrder(
 }
 
 /** By tensor name without `.weight` and `.bias`, of tensors whose rows are put in order. */
-function rowOrders({
-  family,
-  numLayers,
-  numHeads,
-  numKvHeads,
-  headDim,
-  rotaryDim,
-}: DecoderConfig): Map<string, RowOrder> {
+function rowOrders(config: DecoderConfig): Map<string, RowOrder> {
+  const { family, numLayers, numHeads, numKvHeads, headDim, rotaryDim } = config;
   const orders = new Map<string, RowOrder>();
   const isByGroup = family.fusedOrder === 'by group';
-  const { rotaryPairs } = family;
-  if (rotaryDim === headDim && rotaryPairs === 'halves' && !isByGroup) return orders;
+  const { rotaryPairs, gatesAttention: isGated = false } = family;
+  const isPlain = rotaryPairs === 'halves' && !isByGroup && !isGated;
+  addRecurrentOrders(config, orders);
+  if (rotaryDim === headDim && isPlain) return orders;
   const dimensions = headOrder(headDim, rotaryDim, rotaryPairs);
   const inHeads =
     (count: number): RowOrder =>
@@ -83,6 +80,13 @@ function rowOrders({
       const within = place % headDim;
       return place < count * headDim ? place - within + (dimensions[within] ?? 0) : place;
     };
+  /** From each head's query and gate: all gates, then all queries. */
+  const gatesFirst: RowOrder = (place) => {
+    const [within, head] = [place % headDim, Math.floor(place / headDim)];
+    return head < numHeads
+      ? (2 * head + 1) * headDim + within
+      : 2 * (head - numHeads) * headDim + (dimensions[within] ?? 0);
+  };
   const perKey = numHeads / numKvHeads;
   /** From a key's queries, the key and its value, then the next key's. */
   const byKind: RowOrder = (place) => {
@@ -103,7 +107,7 @@ function rowOrders({
     if (key === undefined) {
       orders.set(query, isByGroup ? byKind : inHeads(numHeads + numKvHeads));
     } else {
-      orders.set(query, inHeads(numHeads));
+      orders.set(query, isGated ? gatesFirst : inHeads(numHeads));
       orders.set(key, inHeads(numKvHeads));
     }
     if (headNorms === null) continue;

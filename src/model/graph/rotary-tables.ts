@@ -40,8 +40,8 @@ export function rotaryTableNames(
   return [`${kind}cos_cache`, `${kind}sin_cache`];
 }
 
-function isRotatedBefore({ family }: DecoderConfig): boolean {
-  return family.tensors.layer.headNorms?.isAfterRope === true;
+function isRotatedBefore({ family, takesImagePositions }: DecoderConfig): boolean {
+  return takesImagePositions === true || family.tensors.layer.headNorms?.isAfterRope === true;
 }
 
 function tableKind(config: DecoderConfig, layer: number): TableKind {

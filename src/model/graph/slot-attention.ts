@@ -4,6 +4,7 @@ import type { DecoderAttention } from './decoder-attention.ts';
 import { normalizeHeads } from './head-norms.ts';
 import { sinksOf } from './attention-sinks.ts';
 import { layerKvNames } from './kv-names.ts';
+import { kvLayer, numKvLayers } from './layer-kinds.ts';
 import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
@@ -25,7 +26,8 @@ export function slotAttention(
   groups: readonly GroupPrefix[],
   kvScales: readonly LayerKvScales[] | undefined,
 ): DecoderAttention {
-  const { numLayers, numHeads, numKvHeads, headDim } = config;
+  const { numHeads, numKvHeads, headDim } = config;
+  const numLayers = numKvLayers(config);
   const cache = { numLayers, numKvHeads, headDim, type: kvScales ? 'int8' : type } as const;
   const inGroup = (group: GroupPrefix, names: readonly string[]) =>
     names.map((name) => `${group}${name}`);
@@ -36,9 +38,10 @@ export function slotAttention(
 
   function attendGroup(layer: number, qkv: string, group: GroupPrefix): string {
     const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
+    const ofCache = kvLayer(config, layer);
     const sinks = sinksOf(config, layer);
     const quantized = kvScales
-      ? quantizedCache(layer, sinks)
+      ? quantizedCache(ofCache, sinks)
       : // Left out: positions and attention bias.
         { inputs: sinks === '' ? [] : ['', '', sinks], attributes: {} };
     return graph.node(
@@ -49,7 +52,7 @@ export function slotAttention(
         // Key and value are packed into the query input.
         '',
         '',
-        ...inGroup(group, layerKvNames('past_key_values', layer)),
+        ...inGroup(group, layerKvNames('past_key_values', ofCache)),
         `${group}seqlens_k`,
         `${group}total_sequence_length`,
         ...rotaryTableNames(config, layer),
@@ -57,13 +60,14 @@ export function slotAttention(
       ],
       {
         domain: MICROSOFT_DOMAIN,
-        outputs: [name, ...inGroup(group, layerKvNames('present', layer))],
+        outputs: [name, ...inGroup(group, layerKvNames('present', ofCache))],
         attributes: { ...attentionAttributes(config, layer), ...quantized.attributes },
       },
     );
   }
 
   return {
+    groups,
     tokenIds: packing.tokenIds,
     positions: () => packPositions(graph, groups),
     attend: (layer, qkv, norms) =>

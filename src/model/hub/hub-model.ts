@@ -12,7 +12,7 @@ import {
   parseExportConfig,
   readGenaiConfig,
 } from '../export/export-folder.ts';
-import { ggufParts } from '../gguf/gguf-names.ts';
+import { ggufParts, pickMmproj } from '../gguf/gguf-names.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
 import { hubGguf } from './hub-gguf.ts';
@@ -30,10 +30,10 @@ import {
 import type { HubAccess, HubFile, HubListing, HubReference } from './hub-repository.ts';
 import { downloadFiles } from './hub-snapshot.ts';
 
-/** The files of a decoder and its tokenizer; other formats and weights are not downloaded. */
+/** The files of a decoder, its tokenizer and its images; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
 const TEXTS =
-  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
+  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
 /** Rejects when the hub has none that fits, saying what there is. */
 export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;
@@ -41,6 +41,11 @@ export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 
 export interface PullOptions extends HubPullOptions {
   /** Which of an export's graphs to download, of those that the hub has. */
   readonly pickVariant: PickVariant;
+  /**
+   * Whether the file with the part that sees is downloaded too, of a GGUF model that has one beside it.
+   * None is if left out.
+   */
+  readonly wantsMmproj?: (model: string) => Promise<boolean>;
 }
 
 /**
@@ -50,7 +55,7 @@ export interface PullOptions extends HubPullOptions {
  */
 export async function pullHubModel(reference: HubReference, options: PullOptions): Promise<string> {
   const pulled = await pullFiles(reference, options, (download) =>
-    downloadModel(reference, download, options.pickVariant),
+    downloadModel(reference, download, options),
   );
   return servedPath(pulled, reference);
 }
@@ -89,15 +94,21 @@ function servedPath({ folder, names }: PulledFiles, reference: HubReference): st
 async function downloadModel(
   reference: HubReference,
   { files, folder, fetchAll }: Download,
-  pickVariant: PickVariant,
+  { pickVariant, wantsMmproj }: PullOptions,
 ): Promise<void> {
   const { id } = reference;
   // A model that can't be served is rejected before its weights are downloaded.
   const texts = files.filter(({ name }) => TEXTS.test(name));
   requireReadable(texts, id);
   await fetchAll(texts);
-  const gguf = hubGguf(namesOf(files), reference);
-  if (gguf !== null) return fetchAll(filesNamed(ggufParts(gguf), files));
+  const names = namesOf(files);
+  const gguf = hubGguf(names, reference);
+  if (gguf !== null) {
+    await fetchAll(filesNamed(ggufParts(gguf), files));
+    const mmproj = pickMmproj(names, gguf);
+    const isWanted = mmproj !== null && (await wantsMmproj?.(joinUntrusted(folder, gguf, id)));
+    return isWanted ? fetchAll(filesNamed([mmproj], files)) : undefined;
+  }
   await fetchAll(await filesWithWeights({ id, files, folder }, pickVariant));
 }
 

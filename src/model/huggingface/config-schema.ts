@@ -33,6 +33,10 @@ const ropeSchema = z.object({
   long_factor: z.array(positive).nullish(),
   // Llama 4's and Ministral 3's: queries grow with the position, from the original length on.
   llama_4_scaling_beta: z.number().nullish(),
+  // Pairs of dimensions that turn by frames, rows and columns of images, one kind after the other.
+  mrope_section: z.array(z.int().nonnegative()).length(3).nullish(),
+  // They take turns.
+  mrope_interleaved: z.boolean().nullish(),
 });
 
 /** Where layers with a sliding window have their own. */
@@ -126,10 +130,39 @@ export const configSchema = z.looseObject({
   parallel_attn: z.boolean().default(true),
   do_layer_norm_before: z.boolean().default(true),
   word_embed_proj_dim: width.nullish(),
+  // LFM2: layers that attend, where `layer_types` is left out, and its convolutions.
+  full_attn_idxs: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
+  conv_L_cache: count.nullish(),
+  conv_bias: z.boolean().default(false),
+  // Its rule for the width of MLPs.
+  block_auto_adjust_ff_dim: z.boolean().default(false),
+  block_ffn_dim_multiplier: positive.nullish(),
+  block_multiple_of: width.default(256),
+  // Linear attention of Qwen3-Next and Qwen3.5; every n-th layer attends, where `layer_types` is left out.
+  full_attention_interval: count.nullish(),
+  linear_conv_kernel_dim: count.default(4),
+  linear_key_head_dim: count.max(MODEL_LIMITS.headDim).default(128),
+  linear_value_head_dim: count.max(MODEL_LIMITS.headDim).default(128),
+  linear_num_key_heads: heads.default(16),
+  linear_num_value_heads: heads.default(32),
+  // Mamba-2 in Granite 4; a limit that is no number is none.
+  mamba_n_heads: heads.default(128),
+  mamba_d_head: z.union([count.max(MODEL_LIMITS.headDim), z.literal('auto')]).nullish(),
+  mamba_d_state: count.max(MODEL_LIMITS.headDim).default(256),
+  mamba_n_groups: count.default(1),
+  mamba_d_conv: count.default(4),
+  mamba_expand: positive.default(2),
+  mamba_conv_bias: z.boolean().default(true),
+  mamba_proj_bias: z.boolean().default(false),
+  time_step_limit: z.tuple([z.number(), z.unknown()]).nullish(),
   // GPT-2's variants.
   scale_attn_weights: z.boolean().default(true),
   scale_attn_by_inverse_layer_idx: z.boolean().default(false),
   use_bidirectional_attention: z.boolean().nullish(),
+  // Qwen3-VL's layers that get more of an image.
+  vision_config: z
+    .looseObject({ deepstack_visual_indexes: z.array(z.int()).max(MODEL_LIMITS.layers).nullish() })
+    .nullish(),
   quantization_config: z.unknown().optional(),
   // First name of it in compressed-tensors.
   compression_config: z.unknown().optional(),

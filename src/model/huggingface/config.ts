@@ -8,6 +8,8 @@ import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from './quantization.ts';
 import { type BiasRule, type Family, withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
+import { mlpWidths } from './mlp-widths.ts';
+import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
 import type { RopeScaling } from './rope-scaling.ts';
@@ -46,6 +48,17 @@ export interface DecoderConfig {
   readonly ropeScaling: RopeScaling;
   /** The rotary base of layers with a sliding window, if it is another, unscaled; otherwise null. */
   readonly localRopeTheta: number | null;
+  /**
+   * By pair of dimensions, whether it turns by frames (0), rows (1) or columns (2) of images; left out where
+   * there is one position. With text alone all three are equal.
+   */
+  readonly mropeAxes?: readonly number[] | undefined;
+  /** First layers whose sums get more of an image: rows of embeddings have as many parts more. */
+  readonly deepLayers?: number | undefined;
+  /** Set for a graph that takes these positions of every token. */
+  readonly takesImagePositions?: true | undefined;
+  /** Set for a graph that takes where each token's attention ends; see image-ends.ts. */
+  readonly takesImageEnds?: true | undefined;
   /** The scale of attention scores. */
   readonly attentionScale: number;
   /** By layer, how many tokens each attends to, itself included; null for all before it. */
@@ -59,6 +72,8 @@ export interface DecoderConfig {
   readonly lmHeadBias: boolean;
   /** Null where all layers have an MLP. */
   readonly experts: ExpertConfig | null;
+  /** Undefined where all layers attend. */
+  readonly recurrence: RecurrentConfig | undefined;
   /** How the checkpoint's matrices are quantized; null if they are not. */
   readonly quantization: Quantization | null;
   readonly bosTokenId: number | null;
@@ -130,7 +145,7 @@ export function parseDecoderConfig(
   const embeddingScale = family.scalesEmbedding
     ? Math.sqrt(hf.hidden_size)
     : (hf.embedding_multiplier ?? 1);
-  const widths = intermediateSizes(hf, origin);
+  const widths = mlpWidths(hf, origin);
   const config: DecoderConfig = {
     family,
     vocabSize: hf.vocab_size,
@@ -152,6 +167,8 @@ export function parseDecoderConfig(
     ropeTheta: rope.theta,
     ropeScaling: rope.scaling,
     localRopeTheta: rope.localTheta,
+    mropeAxes: rope.mropeAxes,
+    deepLayers: deepLayers(hf, origin),
     attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
     slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
     parallelResidual: hf.use_parallel_residual,
@@ -162,6 +179,7 @@ export function parseDecoderConfig(
     mlpBias: hasBias(family.bias.mlp, hf),
     lmHeadBias: hasBias(family.bias.lmHead, hf),
     experts: parseExperts(hf, family, widths, origin),
+    recurrence: parseRecurrence(hf, family, origin),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
@@ -205,13 +223,12 @@ function parseActivation(hf: HuggingFaceConfig, { tensors }: Family, origin: str
   return activation;
 }
 
-function intermediateSizes(hf: HuggingFaceConfig, origin: string): number[] {
-  const numLayers = hf.num_hidden_layers;
-  const sizes = hf.shared_intermediate_size ?? hf.intermediate_size ?? 4 * hf.hidden_size;
-  if (!Array.isArray(sizes)) return Array.from({ length: numLayers }, () => sizes);
-  if (sizes.length === numLayers) return sizes;
+/** Number of layers that are given more of images; fewer than all, since what follows the last is not computed for all tokens. */
+function deepLayers(hf: HuggingFaceConfig, origin: string): number | undefined {
+  const { length: count } = hf.vision_config?.deepstack_visual_indexes ?? [];
+  if (count < hf.num_hidden_layers) return count === 0 ? undefined : count;
   throw new ModelError(
-    `${origin}: intermediate_size is of ${sizes.length} layers, and the model has ${numLayers}`,
+    `${origin}: deepstack_visual_indexes are ${count}, and the model has ${hf.num_hidden_layers} layers`,
   );
 }
 

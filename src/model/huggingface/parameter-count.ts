@@ -1,12 +1,14 @@
 import type { Family } from '../families/family.ts';
 import type { DecoderConfig } from './config.ts';
 import type { ExpertConfig } from './expert-config.ts';
+import type { RecurrentConfig } from './recurrent-config.ts';
 
 /** Number of trained values in a model. A tied embedding counts once. */
 export function countParameters(config: DecoderConfig): number {
   const { hiddenSize, intermediateSizes, vocabSize, headDim } = config;
   const queries = config.numHeads * headDim;
-  const queriesKeysValues = queries + 2 * config.numKvHeads * headDim;
+  const gates = config.family.gatesAttention === true ? queries : 0;
+  const queriesKeysValues = gates + queries + 2 * config.numKvHeads * headDim;
   const attention =
     (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
     (queries + Number(config.attentionOutputBias)) * hiddenSize;
@@ -23,14 +25,38 @@ export function countParameters(config: DecoderConfig): number {
   const numNorms = layerNorms.filter((name) => name !== null).length;
   const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
   const normSize = hiddenSize * (config.family.norms === 'layer' ? 2 : 1);
-  const norms = numNorms * normSize + (headNorms === null ? 0 : numNormedHeads * headDim);
+  const headNormSize = headNorms === null ? 0 : numNormedHeads * headDim;
   const { positions, firstPosition } = config.family.tensors;
   const numPositions = positions === null ? 0 : firstPosition + config.maxPositionEmbeddings;
   const embeddings =
     ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
     Number(config.lmHeadBias) * vocabSize;
-  const layers = config.numLayers * (attention + sinks + norms + ofActivation);
-  return embeddings + layers + mlps.reduce((sum, each) => sum + each, 0) + normSize;
+  const { recurrence } = config;
+  const numRecurrent = recurrence?.layers.filter(Boolean).length ?? 0;
+  const mixers =
+    (config.numLayers - numRecurrent) * (attention + sinks + headNormSize) +
+    (recurrence ? numRecurrent * countRecurrent(recurrence, hiddenSize) : 0);
+  const rest = config.numLayers * (numNorms * normSize + ofActivation);
+  return embeddings + mixers + rest + mlps.reduce((sum, each) => sum + each, 0) + normSize;
+}
+
+/** Those of what a layer has in place of attention, linear layers before and after it included. */
+function countRecurrent(recurrence: RecurrentConfig, hidden: number): number {
+  const { kernel, channels } = recurrence;
+  if (recurrence.kind === 'short convolution') {
+    const added = Number(recurrence.bias);
+    return (hidden + added) * 4 * hidden + (kernel + added) * channels;
+  }
+  if (recurrence.kind === 'selective scan') {
+    const { numHeads, headDim, bias, convolutionBias } = recurrence;
+    const [width, added] = [numHeads * headDim, Number(bias)];
+    const linear = (hidden + added) * (width + channels + numHeads) + (width + added) * hidden;
+    return linear + (kernel + Number(convolutionBias)) * channels + 3 * numHeads + width;
+  }
+  const { numHeads, valueDim } = recurrence;
+  const width = numHeads * valueDim;
+  const rest = kernel * channels + 2 * numHeads + valueDim;
+  return hidden * (channels + 2 * width + 2 * numHeads) + rest;
 }
 
 function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true): number {

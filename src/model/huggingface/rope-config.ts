@@ -15,6 +15,8 @@ export interface Rope {
    * same.
    */
   readonly localTheta: number | null;
+  /** See DecoderConfig. */
+  readonly mropeAxes: readonly number[] | undefined;
   /** Longest sequence that the frequencies reach, in tokens. */
   readonly maxPositionEmbeddings: number;
 }
@@ -59,8 +61,31 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
     scaling,
     rotaryDim,
     localTheta: context.windowRope === 'unscaled' ? localTheta : null,
+    mropeAxes: parseAxes(full, rotaryDim, context.origin),
     maxPositionEmbeddings: reach(scaling, full, hf),
   };
+}
+
+function parseAxes(
+  { mrope_section: sections, mrope_interleaved: isInterleaved }: RopeParameters,
+  rotaryDim: number,
+  origin: string,
+): readonly number[] | undefined {
+  if (!sections) return undefined;
+  const pairs = rotaryDim / 2;
+  // By turns, pairs that no section has are of the first axis.
+  if (!isInterleaved && sections.reduce((sum, size) => sum + size, 0) !== pairs) {
+    throw new ModelError(
+      `${origin}: mrope_section ${sections.join(', ')} is not of the ${pairs} pairs of dimensions`,
+    );
+  }
+  const inTurns = (pair: number) => {
+    const axis = pair % sections.length;
+    return pair < sections.length * (sections[axis] ?? 0) ? axis : 0;
+  };
+  return isInterleaved
+    ? Array.from({ length: pairs }, (_, pair) => inTurns(pair))
+    : sections.flatMap((size, axis) => Array.from({ length: size }, () => axis));
 }
 
 function ropeByLayerType({

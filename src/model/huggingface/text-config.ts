@@ -8,6 +8,8 @@ export const MULTIMODAL_TYPES = [
   'qwen2_vl',
   'qwen2_5_vl',
   'qwen3_vl',
+  'qwen3_5',
+  'qwen3_5_moe',
   'smolvlm',
 ] as const;
 
@@ -21,6 +23,8 @@ const SAME_FAMILY: Readonly<Record<string, string>> = {
   qwen2_5_vl: 'qwen2',
   qwen2_5_vl_text: 'qwen2',
   qwen3_vl_text: 'qwen3',
+  qwen3_5: 'qwen3_5_text',
+  qwen3_5_moe: 'qwen3_5_moe_text',
 };
 
 const multimodalSchema = z.looseObject({
@@ -36,6 +40,11 @@ const multimodalSchema = z.looseObject({
 const PREFIXES = [
   [/^language_model\./, ''],
   [/^model\.(language_model|text_model)\./, 'model.'],
+  // Beside it, the parts of Gemma 3 that see: the tower is that of Idefics 3.
+  [/^(model\.)?vision_tower\.(vision_model\.)?/, 'model.vision_model.'],
+  [/^model\.(?=multi_modal_projector\.)/, ''],
+  // And that of Qwen-VL.
+  [/^model\.(?=visual\.)/, ''],
   [/^(?=(embed_tokens|layers|norm)\.)/, 'model.'],
   [/^(?=(wte|wpe|h|ln_f)\.)/, 'transformer.'],
 ] as const;

@@ -8,15 +8,16 @@ const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', '
 /** @throws {ModelError} naming a field whose value changes what a model computes, and is not built */
 export function rejectUnsupported(
   hf: HuggingFaceConfig,
-  { tensors }: Family,
+  { tensors, recurrence }: Family,
   origin: string,
 ): void {
   const reject = (what: string, supported: string): never => {
     throw new ModelError(`${origin}: ${what} is not supported (supported: ${supported})`);
   };
   if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
-  const layerType = hf.layer_types?.find((type) => !LAYER_TYPES.includes(type));
-  if (layerType !== undefined) reject(`layer type "${layerType}"`, LAYER_TYPES.join(', '));
+  const types = [...LAYER_TYPES, ...(recurrence?.layerTypes ?? [])];
+  const layerType = hf.layer_types?.find((type) => !types.includes(type));
+  if (layerType !== undefined) reject(`layer type "${layerType}"`, types.join(', '));
   if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
     reject('another scale of attention', 'one over the root of head_dim');
   }

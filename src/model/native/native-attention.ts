@@ -2,7 +2,9 @@ import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import { sinksOf } from '../graph/attention-sinks.ts';
 import type { DecoderAttention } from '../graph/decoder-attention.ts';
 import { attentionAttributes } from '../graph/attention-attributes.ts';
+import { IMAGE_ENDS } from '../graph/image-ends.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
+import { kvLayer, numKvLayers } from '../graph/layer-kinds.ts';
 import { layerKvNames } from '../graph/kv-names.ts';
 import type { KvCacheDtype } from '../manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
@@ -27,11 +29,13 @@ export function nativeAttention(
   groups: readonly GroupPrefix[],
   kvCacheDtype: KvCacheDtype,
 ): DecoderAttention {
-  const { numLayers, numKvHeads, headDim, rmsNormEps } = config;
+  const { numKvHeads, headDim, rmsNormEps } = config;
+  const numLayers = numKvLayers(config);
   const type = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
   const width = nativePositionWidth(headDim, kvCacheDtype);
   const cache = { numLayers, numKvHeads, headDim: width, type } as const;
   declareSlotInputs(graph, groups, cache);
+  const ends = config.takesImageEnds ? endInputs(graph, groups.length) : [];
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));
   const ids = groups.map((group) =>
     graph.node(`${group}packing/ids`, 'Reshape', [`${group}input_ids`, rest]),
@@ -43,21 +47,23 @@ export function nativeAttention(
       : graph.node('packing/token_ids', 'Concat', ids, { attributes: { axis: 0n } });
 
   return {
+    groups,
     tokenIds,
     positions: () => packPositions(graph, groups),
     attend(layer, qkv, norms) {
       const name = `layers.${layer}.attention/Attention`;
+      const ofCache = kvLayer(config, layer);
       const ofGroup = (group: GroupPrefix, names: readonly string[]) =>
         names.map((each) => `${group}${each}`);
       const inputs = groups.flatMap((group) =>
         ofGroup(group, [
           'input_ids',
-          ...layerKvNames('past_key_values', layer),
+          ...layerKvNames('past_key_values', ofCache),
           'seqlens_k',
           'total_sequence_length',
         ]),
       );
-      const outputs = groups.flatMap((group) => ofGroup(group, layerKvNames('present', layer)));
+      const outputs = groups.flatMap((group) => ofGroup(group, layerKvNames('present', ofCache)));
       return graph.node(
         name,
         OPERATORS[kvCacheDtype],
@@ -68,6 +74,7 @@ export function nativeAttention(
           norms?.key ?? '',
           sinksOf(config, layer),
           ...inputs,
+          ...ends,
         ],
         {
           domain: NATIVE_DOMAIN,
@@ -83,4 +90,14 @@ export function nativeAttention(
     },
     declareOutputs: () => declareSlotOutputs(graph, groups, cache),
   };
+}
+
+/** Inputs of a group, and groups that the operator has room for. */
+const GROUP_INPUTS = 5;
+const MAX_GROUPS = 2;
+
+/** The input after those of all groups. */
+function endInputs(graph: GraphBuilder, numGroups: number): string[] {
+  const leftOut = Array.from({ length: GROUP_INPUTS * (MAX_GROUPS - numGroups) }, () => '');
+  return [...leftOut, graph.input(IMAGE_ENDS, 'int32', ['tokens'])];
 }

@@ -2,6 +2,7 @@ import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { KvCacheDtype } from '../manifest.ts';
 import { ONE_GROUP } from '../graph/decoder-graph.ts';
 import { decoderGraph } from '../graph/decoder.ts';
+import { OnnxRuntimeOps } from '../graph/onnxruntime-ops.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
@@ -21,7 +22,23 @@ export function buildNativeGraph(
   kvCacheDtype: KvCacheDtype,
   groups: readonly GroupPrefix[] = ONE_GROUP,
 ): GraphBuilder {
-  return decoderGraph(new NativeOps(config, weights, formats), (graph) =>
-    nativeAttention(graph, config, groups, kvCacheDtype),
+  return decoderGraph(
+    new NativeOps(config, weights, formats),
+    (graph) => nativeAttention(graph, config, groups, kvCacheDtype),
+    formats.takesEmbeddings,
+  );
+}
+
+/** A decoder of ONNX Runtime's operators, except for attention, which is that of native/: in float32. */
+export function buildMixedKernels(
+  config: DecoderConfig,
+  weights: WeightSource,
+  formats: NumberFormats,
+  groups: readonly GroupPrefix[] = ONE_GROUP,
+): GraphBuilder {
+  return decoderGraph(
+    new OnnxRuntimeOps(config, weights, formats),
+    (graph) => nativeAttention(graph, config, groups, 'float32'),
+    formats.takesEmbeddings,
   );
 }

@@ -8,6 +8,9 @@ const BLOCKS_OF_8: NativeFormat = { ...ROWS, blockSize: 32 };
 const BLOCKS_OF_4: NativeFormat = { ...ROWS, bits: 4, blockSize: 64 };
 const OFFSETS_OF_4: NativeFormat = { ...ROWS, bits: 4, blockSize: 32, hasOffsets: true };
 
+/** Gates of states: few rows, whose errors add up over all tokens. */
+const GATES = /^layers\.\d+\.delta\.gates$/;
+
 /** Formats of weights that are not stored in integers which native/ supports. */
 interface OwnFormats {
   /** Bits of a checkpoint's integers that are kept. */
@@ -38,7 +41,8 @@ export function nativeFormat(
   numLayers: number,
 ): NativeFormat {
   const { keeps, linear, sensitive = linear } = OWN[precision];
-  const own = isSensitive(source.name, numLayers) ? sensitive : linear;
+  const isGate = GATES.test(source.name);
+  const own = isGate ? ROWS : isSensitive(source.name, numLayers) ? sensitive : linear;
   return storedFormat(weights, source, keeps) ?? own;
 }
 

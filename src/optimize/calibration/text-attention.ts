@@ -26,6 +26,7 @@ export function textAttention(graph: GraphBuilder, config: DecoderConfig): Decod
   const width = BigInt(config.numHeads * config.headDim);
   const flat = graph.initializer('text/rows', 'int64', [2], BigInt64Array.of(-1n, width));
   return {
+    groups: [],
     tokenIds,
     positions() {
       throw new TypeError('optimize takes no model with learned positions');

@@ -103,11 +103,16 @@ async function openFloats(
  * @throws {ModelError} for these
  */
 export function requirePlainLayers(
-  { experts, family, parallelResidual }: DecoderConfig,
+  { experts, family, parallelResidual, recurrence }: DecoderConfig,
   what: string,
 ): void {
   if (experts !== null) {
     throw new ModelError(`the model has experts: ${what} takes models with one MLP in each layer`);
+  }
+  if (recurrence !== undefined) {
+    throw new ModelError(
+      `the model has layers with states: ${what} takes models whose layers attend`,
+    );
   }
   const isPlain = !parallelResidual && family.gatesMlp && family.norms === 'rms';
   if (!isPlain || family.storesTransposed || family.tensors.positions !== null) {

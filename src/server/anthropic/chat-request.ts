@@ -21,9 +21,9 @@ import {
   type MessagesBody,
   ownTool,
   type OwnTool,
-  type Readable,
 } from '../schemas/anthropic.ts';
 import { parseWith } from '../schemas/parse.ts';
+import { contentOf } from './content.ts';
 
 /**
  * @param body to count tokens, what shapes the prompt is enough
@@ -116,9 +116,12 @@ function toMessages(
 ): ChatMessage[] {
   const first = messages.findIndex(({ role }) => role !== 'system');
   const numLeading = first === -1 ? messages.length : first;
-  const texts = [textOfSystem(system), ...messages.slice(0, numLeading).map(textOfBlocks)];
+  const leading = messages.slice(0, numLeading).map(({ content }, at) => textAlone(content, at));
+  const texts = [textOfSystem(system), ...leading];
   const content = texts.filter((text) => text !== '').join('\n\n');
-  const rest = messages.slice(numLeading).flatMap(toChatMessages);
+  const rest = messages
+    .slice(numLeading)
+    .flatMap((message, at) => toChatMessages(message, numLeading + at));
   return content === '' ? rest : [{ role: 'system', content }, ...rest];
 }
 
@@ -133,52 +136,41 @@ function textOfSystem(system: NonNullable<CountTokensBody['system']>): string {
     .join('\n');
 }
 
-function textOfBlocks({ content }: AnthropicMessage): string {
+/** The text of a system message. @throws ApiError 400 for one with an image */
+function textAlone(content: AnthropicMessage['content'], index: number): string {
   if (typeof content === 'string') return content;
-  return content.flatMap(toText).join('\n');
-}
-
-/** The text of a block that is for reading; none of the others. */
-function toText(part: Block | Readable): string[] {
-  if (part.type === 'text') return [part.text];
-  if (part.type === 'tool_reference') return [part.tool_name];
-  if (part.type === 'search_result') return [titled([part.title], textOf(part.content))];
-  if (part.type !== 'document') return [];
-  const { source } = part;
-  const text = source.type === 'text' ? source.data : textOf(source.content);
-  return [titled([part.title, part.context], text)];
-}
-
-function titled(titles: readonly (string | null | undefined)[], text: string): string {
-  return [...titles.filter((title) => Boolean(title)), text].join('\n');
+  const field = `messages.${index}.content`;
+  const text = contentOf(content, field);
+  if (typeof text === 'string') return text;
+  throw badRequest(`\`${field}\`: images are taken from the user only.`, field, 'invalid_value');
 }
 
 /** A user's turn may hold results of tools, which are messages of their own in a chat. */
-function toChatMessages(message: AnthropicMessage): ChatMessage[] {
-  const { role, content } = message;
+function toChatMessages({ role, content }: AnthropicMessage, index: number): ChatMessage[] {
   if (typeof content === 'string') return [{ role, content }];
-  const text = textOfBlocks(message);
-  if (role === 'system') return [{ role, content: text }];
+  if (role === 'system') return [{ role, content: textAlone(content, index) }];
+  const field = `messages.${index}.content`;
+  const read = contentOf(content, field);
   if (role === 'user') {
-    const results = content.flatMap(toToolMessage);
-    return text === '' && results.length > 0 ? results : [...results, { role, content: text }];
+    const results = content.flatMap((block, at) => toToolMessage(block, `${field}.${at}`));
+    return read === '' && results.length > 0 ? results : [...results, { role, content: read }];
   }
   const calls = content.flatMap(toToolCall);
   const thoughts = content.flatMap((block) => (block.type === 'thinking' ? [block.thinking] : []));
   return [
     {
       role,
-      content: text,
+      content: read,
       ...(thoughts.length > 0 ? { reasoning_content: thoughts.join('\n') } : {}),
       ...(calls.length > 0 ? { tool_calls: calls } : {}),
     },
   ];
 }
 
-function toToolMessage(block: Block): ChatMessage[] {
+function toToolMessage(block: Block, field: string): ChatMessage[] {
   if (block.type !== 'tool_result') return [];
   const { content: sent } = block;
-  const content = typeof sent === 'string' ? sent : (sent ?? []).flatMap(toText).join('\n');
+  const content = typeof sent === 'string' ? sent : contentOf(sent ?? [], `${field}.content`);
   return [{ role: 'tool', tool_call_id: block.tool_use_id, content }];
 }
 
@@ -225,8 +217,4 @@ function toToolChoice(choice: CountTokensBody['tool_choice']): ToolChoice {
     case undefined:
       return 'auto';
   }
-}
-
-function textOf(value: string | readonly { readonly text: string }[]): string {
-  return typeof value === 'string' ? value : value.map(({ text }) => text).join('\n');
 }

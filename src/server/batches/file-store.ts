@@ -92,6 +92,13 @@ export class FileStore {
     return isThere ? file : null;
   }
 
+  /** An image of this client; null for no such file, or a larger one. */
+  async readImage(id: string, client: string, maxBytes: number): Promise<Buffer | null> {
+    const file = this.find(id, client);
+    if (file === null || file.purpose !== 'vision' || file.bytes > maxBytes) return null;
+    return await readFile(this.pathOf(id));
+  }
+
   /** The newest first. */
   list(client: string): StoredFile[] {
     return [...this.#files.values()]

@@ -66,12 +66,14 @@ function answerResponse(context: ServerContext, body: JsonObject, caller: Caller
 
 async function embed(context: ServerContext, body: JsonObject, caller: Caller) {
   const { runtime, release } = await acquireKind(context, body, caller, 'encoder', 'text');
+  const images = context.images.ofRequest();
   try {
     const limited = withOwnDeadline(body, caller);
-    const answer = await embeddingsOf(runtime, body, limited, LIMITS.batchLineTexts);
+    const answer = await embeddingsOf(runtime, body, limited, images, LIMITS.batchLineTexts);
     const usage = { prompt_tokens: answer.numTokens };
     return { body: await bytesOfPieces(answer.pieces), usage };
   } finally {
+    images.release();
     release();
   }
 }

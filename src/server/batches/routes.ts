@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Hono } from 'hono';
 import { LIMITS } from '../../limits.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { ApiError, badRequest, notImplemented } from '../errors.ts';
+import { ApiError, badRequest, bodyTooLarge, notImplemented } from '../errors.ts';
 import { requireAllowedOrigin } from '../http/cors.ts';
 import type { JsonObject } from '../json-object.ts';
 import { accountOf } from '../rates/limit-rates.ts';
@@ -35,6 +35,9 @@ export function fileRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
       const { id, filename, bytes, fields } = await receiveUpload(files, c.env.incoming, client);
       try {
         const known = parseWith(uploadFields, fields);
+        if (known.purpose === 'vision' && bytes > LIMITS.imageBytes) {
+          throw bodyTooLarge(LIMITS.imageBytes);
+        }
         const file = { id, client, purpose: known.purpose, filename, bytes };
         return c.json(describeFile(await files.addDraft(file, known['expires_after[seconds]'])));
       } catch (error) {
@@ -58,7 +61,7 @@ export function fileRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
     const headers = c.body(null).headers;
     outgoing.writeHead(200, {
       ...Object.fromEntries(headers),
-      'content-type': 'application/jsonl',
+      'content-type': file.purpose === 'vision' ? 'application/octet-stream' : 'application/jsonl',
       'content-length': file.bytes,
     });
     // A client that leaves ends it: nothing can be answered any more.

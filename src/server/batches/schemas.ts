@@ -11,7 +11,7 @@ const anchor = z.literal('created_at', { error: 'expected `created_at`' });
 
 /** The fields of a form in addition to its file. */
 export const uploadFields = z.looseObject({
-  purpose: z.literal('batch', { error: 'expected `batch`' }),
+  purpose: z.enum(['batch', 'vision'], { error: 'expected `batch` or `vision`' }),
   'expires_after[anchor]': anchor.optional(),
   'expires_after[seconds]': seconds.optional(),
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../json-object.ts';
 
-export const FILE_PURPOSES = ['batch', 'batch_output'] as const;
+export const FILE_PURPOSES = ['batch', 'batch_output', 'vision'] as const;
 
 /** Metadata of a file; times are Unix times in seconds. */
 export const storedFile = z.object({

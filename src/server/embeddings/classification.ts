@@ -18,7 +18,7 @@ import { parseWith } from '../schemas/parse.ts';
 import type { Answer } from './answer.ts';
 import { bytesOfVectors, joined, toJson, usageOf } from './answers.ts';
 import { common, parseInputs, truncateTokens } from './bodies.ts';
-import type { EmbeddingRuntime } from './embed.ts';
+import type { EmbeddingRuntime } from './embedding-runtime.ts';
 
 export const classifySchema = z.looseObject({
   ...common,

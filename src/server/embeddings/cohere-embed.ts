@@ -1,4 +1,4 @@
-/** Vectors of texts as Cohere has them: /v2/embed. */
+/** Vectors of texts and images as Cohere has them: /v2/embed. */
 import { z } from 'zod';
 import type { Embeddings } from '../../front/embedding/embed-request.ts';
 import { LIMITS } from '../../limits.ts';
@@ -11,6 +11,8 @@ import { parseWith } from '../schemas/parse.ts';
 import type { Answer } from './answer.ts';
 import { bytesOfVectors, joined, toBase64, toJson } from './answers.ts';
 import { common } from './bodies.ts';
+import { embedMixed } from './mixed.ts';
+import { imageOfText, type MixedInput } from './mixed-inputs.ts';
 
 /** Names of models' prompts, by what Cohere calls the texts that they come before. */
 const PROMPTS = {
@@ -18,6 +20,7 @@ const PROMPTS = {
   search_document: ['search_document', 'document', 'passage'],
   classification: ['classification'],
   clustering: ['clustering'],
+  image: [],
 } as const;
 
 const WRITTEN = {
@@ -32,13 +35,17 @@ type EmbeddingType = keyof typeof WRITTEN;
 const TYPES = Object.keys(WRITTEN) as EmbeddingType[];
 
 /** Fields that would change the answer. */
-const UNSUPPORTED = ['images', 'inputs', 'max_tokens'];
+const UNSUPPORTED = ['inputs', 'max_tokens'];
 
 export const cohereEmbedSchema = z.looseObject({
   ...common,
-  texts: boundedList(z.string(), LIMITS.encoderTexts).refine((list) => list.length > 0, {
-    error: 'expected at least one text',
-  }),
+  texts: boundedList(z.string(), LIMITS.encoderTexts)
+    .refine((list) => list.length > 0, { error: 'expected at least one text' })
+    .nullish(),
+  /** Data URLs, in place of texts. */
+  images: boundedList(z.string(), LIMITS.encoderTexts)
+    .refine((list) => list.length > 0, { error: 'expected at least one image' })
+    .nullish(),
   /** The model's prompt for such texts comes before each, if it has one. */
   input_type: z.enum(Object.keys(PROMPTS) as (keyof typeof PROMPTS)[]).nullish(),
   embedding_types: boundedList(
@@ -50,7 +57,7 @@ export const cohereEmbedSchema = z.looseObject({
   truncate: z.enum(['NONE', 'END'], 'expected NONE or END').nullish(),
 });
 
-export const cohereEmbed: Answer = async ({ encoder }, json, caller, c) => {
+export const cohereEmbed: Answer = async (runtime, json, caller, c, reader) => {
   const body = parseWith(cohereEmbedSchema, json);
   const unsupported = UNSUPPORTED.find((name) => (body[name] ?? null) !== null);
   if (unsupported !== undefined) {
@@ -62,11 +69,22 @@ export const cohereEmbed: Answer = async ({ encoder }, json, caller, c) => {
     truncate: body.truncate !== 'NONE',
     priority: body.priority ?? 0,
   };
-  const embeddings = await encoder.embed(body.texts, options, caller);
+  const inputs = inputsOf(body);
+  const embeddings = await embedMixed(runtime, inputs, options, caller, reader);
   holdAnswer(c, { numBytes: bytesOfVectors(embeddings) });
   const types = [...new Set(body.embedding_types ?? ['float' as const])];
   return await sendJsonPieces(c, cohereEmbedAnswer(embeddings, createId('embed-'), types));
 };
+
+/** @throws ApiError 400 */
+function inputsOf({ texts, images }: z.infer<typeof cohereEmbedSchema>): readonly MixedInput[] {
+  if (texts && images) {
+    throw badRequest('`images`: expected these or `texts`, not both.', 'images', 'invalid_value');
+  }
+  if (images) return images.map((image, at) => imageOfText(image, `images.${at}`));
+  if (texts) return texts;
+  throw badRequest('`texts` is required.', 'texts', 'missing_required_parameter');
+}
 
 export function* cohereEmbedAnswer(
   { vectors, numTokens }: Pick<Embeddings, 'vectors' | 'numTokens'>,

@@ -1,13 +1,12 @@
 /** /v1/embeddings: from its body to its answer, whoever asks. */
 import type { Caller } from '../../front/caller.ts';
-import type { EncoderRuntime, TextRuntime } from '../runtimes.ts';
+import type { ImageReader } from '../../front/chat/chat-images.ts';
 import { badRequest } from '../errors.ts';
 import { withDeadline } from '../../front/deadline.ts';
 import { bytesOfVectors, embeddingsAnswer } from './answers.ts';
-import { parseEmbeddings } from './bodies.ts';
-
-/** Models that make vectors and scores: encoders, and models that generate text. */
-export type EmbeddingRuntime = Pick<EncoderRuntime | TextRuntime, 'encoder' | 'model'>;
+import type { EmbeddingRuntime } from './embedding-runtime.ts';
+import { parseEmbeddings } from './embeddings-body.ts';
+import { embedMixed } from './mixed.ts';
 
 /** Behind all that somebody waits for. */
 const LAST = Number.MAX_SAFE_INTEGER;
@@ -26,13 +25,15 @@ export interface EmbeddingsAnswer {
 }
 
 /**
+ * @param reader of the request's images
  * @param maxInputs texts that it may have; as many as the schema lets if left out
- * @throws ApiError 400; as TextEncoder.embed
+ * @throws ApiError 400; as embedMixed
  */
 export async function embeddingsOf(
-  { encoder, model }: EmbeddingRuntime,
+  runtime: EmbeddingRuntime,
   json: unknown,
   caller: Caller,
+  reader: ImageReader,
   maxInputs = Infinity,
 ): Promise<EmbeddingsAnswer> {
   const body = parseEmbeddings(json);
@@ -40,15 +41,19 @@ export async function embeddingsOf(
     const message = `\`input\`: expected at most ${maxInputs} texts, found ${body.inputs.length}.`;
     throw badRequest(message, 'input', 'invalid_value');
   }
+  if (body.isChat && !runtime.images) {
+    const message = '`messages`: this model embeds no images: send the text as `input`.';
+    throw badRequest(message, 'messages', 'model_not_supported');
+  }
   const options = {
     dimensions: body.dimensions ?? null,
     promptName: body.prompt_name ?? null,
     truncate: typeof body.truncate_prompt_tokens === 'number',
     priority: caller.isOfBatch === true ? LAST : (body.priority ?? 0),
   };
-  const embeddings = await encoder.embed(body.inputs, options, caller);
+  const embeddings = await embedMixed(runtime, body.inputs, options, caller, reader);
   const { numTokens } = embeddings;
-  const pieces = embeddingsAnswer(embeddings, model.id, body.encoding_format ?? 'float');
+  const pieces = embeddingsAnswer(embeddings, runtime.model.id, body.encoding_format ?? 'float');
   return { pieces, numBytes: bytesOfVectors(embeddings), numTokens };
 }
 

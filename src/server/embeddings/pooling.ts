@@ -10,7 +10,8 @@ import type { Answer } from './answer.ts';
 import { bytesOfVectors, toBase64, toJson, usageOf } from './answers.ts';
 import { common, parseInputs, teiEmbedSchema, truncateTokens } from './bodies.ts';
 import { classified } from './classification.ts';
-import type { EmbeddingRuntime } from './embed.ts';
+import type { EmbeddingRuntime } from './embedding-runtime.ts';
+import { gathered, listJson } from './pieces.ts';
 
 const TASKS = ['embed', 'classify', 'token_embed'] as const;
 type Task = (typeof TASKS)[number];
@@ -92,15 +93,6 @@ function* itemJson(index: number, pieces: Iterable<string>): Generator<string, v
   yield '}';
 }
 
-function* listJson(items: readonly Iterable<string>[]): Generator<string, void> {
-  yield '[';
-  for (const [index, pieces] of items.entries()) {
-    if (index > 0) yield ',';
-    yield* pieces;
-  }
-  yield ']';
-}
-
 /** A list for each token. */
 export function* matrixJson(
   matrix: Float32Array,
@@ -117,19 +109,4 @@ export function* matrixJson(
 
 function* once(write: () => string): Generator<string, void> {
   yield write();
-}
-
-/** Characters that are written in a turn of the event loop, as many as some thousand numbers have. */
-const PIECE_CHARACTERS = 40_000;
-
-/** Small pieces together: each is written in a turn of its own. */
-function* gathered(pieces: Iterable<string>): Generator<string, void> {
-  let gathering = '';
-  for (const piece of pieces) {
-    gathering += piece;
-    if (gathering.length < PIECE_CHARACTERS) continue;
-    yield gathering;
-    gathering = '';
-  }
-  yield gathering;
 }

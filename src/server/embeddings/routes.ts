@@ -16,26 +16,36 @@ import {
   teiEmbedAnswer,
   teiRerankAnswer,
 } from './answers.ts';
-import { parseRerank, parseScore, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
+import { parseRerank, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
 import { classify, teiPredict } from './classification.ts';
 import { cohereEmbed } from './cohere-embed.ts';
+import { scoreMixed } from './mixed.ts';
 import { pooling, teiEmbedAll } from './pooling.ts';
-import { embeddingsOf, type EmbeddingRuntime, withOwnDeadline } from './embed.ts';
+import { parseScore } from './score-body.ts';
+import { teiEmbedSparse } from './sparse.ts';
+import { ZERO_SHOT_PATH, zeroShot } from './zero-shot.ts';
+import { embeddingsOf, withOwnDeadline } from './embed.ts';
+import type { EmbeddingRuntime } from './embedding-runtime.ts';
 
 const ANSWERS: readonly (readonly [path: string, answer: Answer])[] = [
   ['/v1/embeddings', embed],
   ['/v1/rerank', rerank],
   ['/v2/rerank', rerank],
   // Jina's clients and TEI's call the same path; TEI's say `texts`.
-  ['/rerank', (...of) => (isTei(of[1]) ? teiRerank(...of) : rerank(...of))],
+  [
+    '/rerank',
+    (model, json, caller, c) => (isTei(json) ? teiRerank : rerank)(model, json, caller, c),
+  ],
   ['/v1/score', score],
   ['/score', score],
   ['/v2/embed', cohereEmbed],
   ['/embed', teiEmbed],
   ['/embed_all', teiEmbedAll],
+  ['/embed_sparse', teiEmbedSparse],
   ['/pooling', pooling],
   ['/classify', classify],
   ['/predict', teiPredict],
+  [ZERO_SHOT_PATH, zeroShot],
 ];
 
 export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
@@ -44,23 +54,22 @@ export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): v
       const caller = callerOf(context, c);
       if (context.isDraining()) throw unavailable('The server is shutting down.');
       const json = await context.bodies.read(c.env.incoming, caller.client);
-      const { runtime, release } = await acquireKind(context, json, caller, 'encoder', 'text');
+      const model = c.req.param('model');
+      const named = model === undefined ? json : { ...Object(json), model };
+      const { runtime, release } = await acquireKind(context, named, caller, 'encoder', 'text');
+      const images = context.images.ofRequest();
       try {
-        return await answer(runtime, json, withOwnDeadline(json, caller), c);
+        return await answer(runtime, json, withOwnDeadline(json, caller), c, images);
       } finally {
+        images.release();
         release();
       }
     });
   }
 }
 
-async function embed(
-  runtime: EmbeddingRuntime,
-  json: unknown,
-  caller: Caller,
-  c: Context<ServerEnv>,
-): Promise<Response> {
-  const { pieces, numBytes } = await embeddingsOf(runtime, json, caller);
+async function embed(...[runtime, json, caller, c, images]: Parameters<Answer>): Promise<Response> {
+  const { pieces, numBytes } = await embeddingsOf(runtime, json, caller, images);
   holdAnswer(c, { numBytes });
   return await sendJsonPieces(c, pieces);
 }
@@ -78,16 +87,12 @@ async function rerank(
   return c.json(rerankAnswer(scores, body, { id: createId('rerank-'), model: model.id }));
 }
 
-async function score(
-  { encoder, model }: EmbeddingRuntime,
-  json: unknown,
-  caller: Caller,
-  c: Context<ServerEnv>,
-): Promise<Response> {
-  const { pairs, priority } = parseScore(json);
-  const scores = await encoder.score(pairs, { priority: priority ?? 0 }, caller);
+async function score(...[runtime, json, caller, c, images]: Parameters<Answer>): Promise<Response> {
+  const { sides, priority } = parseScore(json);
+  const scores = await scoreMixed(runtime, sides, { priority: priority ?? 0 }, caller, images);
   const created = Math.floor(Date.now() / 1000);
-  return c.json(scoreAnswer(scores, { id: createId('score-'), model: model.id, created }));
+  const { id: model } = runtime.model;
+  return c.json(scoreAnswer(scores, { id: createId('score-'), model, created }));
 }
 
 async function teiEmbed(

@@ -1,6 +1,6 @@
 /** Log-probabilities in the forms of the APIs that have them. */
 import { TextDecoder } from 'node:util';
-import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
+import type { TokenLogprob, TokenValue } from '../../front/generation/token-logprob.ts';
 import type { TextTokenizer } from '../../front/text/tokenizer.ts';
 import { LazyList } from '../http/lazy-list.ts';
 import type { JsonObject } from '../json-object.ts';
@@ -25,8 +25,6 @@ export interface ChatToken {
 export interface ChatTokenLogprob extends ChatToken {
   readonly top_logprobs: readonly ChatToken[];
 }
-
-type TokenValue = Pick<TokenLogprob, 'tokenId' | 'logprob'>;
 
 interface TokenText {
   readonly text: string;
@@ -54,9 +52,8 @@ export class LogprobsFormat {
       token_logprobs: LazyList.from(entries, ({ logprob }) => finite(logprob)),
       tokens: LazyList.from(entries, ({ tokenId }) => this.#spell(tokenId).text),
       top_logprobs: LazyList.from(entries, (entry) => {
-        const likeliest = entry.top.slice(0, numTop);
         const byText = new Map<string, number>();
-        for (const { tokenId, logprob } of [entry, ...likeliest]) {
+        for (const { tokenId, logprob } of [entry, ...entry.top.first(numTop)]) {
           const { text } = this.#spell(tokenId);
           // If several tokens have the same text, the first is the likelier, or the entry's own.
           if (!byText.has(text)) byText.set(text, finite(logprob));
@@ -81,7 +78,7 @@ export class LogprobsFormat {
   chat(entries: readonly TokenLogprob[], numTop: number): LazyList<ChatTokenLogprob> {
     return LazyList.from(entries, (entry) => ({
       ...this.#chatToken(entry),
-      top_logprobs: entry.top.slice(0, numTop).map((token) => this.#chatToken(token)),
+      top_logprobs: entry.top.first(numTop).map((token) => this.#chatToken(token)),
     }));
   }
 
@@ -93,7 +90,7 @@ export class LogprobsFormat {
 
   #promptToken({ tokenId, logprob, rank, top }: TokenLogprob, numTop: number): JsonObject {
     const byId = new Map(
-      top.slice(0, numTop).map((token, index) => [token.tokenId, this.#ranked(token, index + 1)]),
+      top.first(numTop).map((token, index) => [token.tokenId, this.#ranked(token, index + 1)]),
     );
     byId.set(tokenId, this.#ranked({ tokenId, logprob }, rank));
     return Object.fromEntries(byId);

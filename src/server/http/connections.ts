@@ -33,6 +33,9 @@ interface Connection {
   sentAt: number;
 }
 
+/** How long a connection is idle before a drain closes it: its client, who just read an answer, may be sending. */
+const QUIET_MS = 1000;
+
 /** How often readers are checked: a share of the time they have. */
 const LOOKS_PER_STALL = 6;
 
@@ -40,7 +43,8 @@ export class Connections {
   readonly #places: ConnectionPlaces;
   readonly #rules: ConnectionRules;
   readonly #open = new Map<Socket, Connection>();
-  readonly #idle = new Set<Socket>();
+  /** Idle connections, and since when. */
+  readonly #idle = new Map<Socket, number>();
   readonly #sweeper: NodeJS.Timeout;
   #isDraining = false;
 
@@ -58,15 +62,16 @@ export class Connections {
       return;
     }
     place.isReceiving = () => this.#open.get(socket)?.request?.complete === false;
+    const now = performance.now();
     this.#open.set(socket, {
       place,
       waiting: [],
       request: null,
       response: null,
       sentBytes: 0,
-      sentAt: performance.now(),
+      sentAt: now,
     });
-    this.#idle.add(socket);
+    this.#idle.set(socket, now);
     socket.once('close', () => this.#forget(socket));
   }
 
@@ -127,10 +132,10 @@ export class Connections {
     return this.#open.get(socket)?.response?.headersSent ?? false;
   }
 
-  /** Closes idle connections, and the others as soon as they are idle. */
+  /** Closes idle connections, and the others once they are idle. One in use gets its next request answered. */
   drain(): void {
     this.#isDraining = true;
-    for (const socket of this.#idle) socket.destroy();
+    for (const socket of this.#idle.keys()) this.#closeWhenQuiet(socket);
   }
 
   /** Stops watching what is still open. */
@@ -144,12 +149,22 @@ export class Connections {
     const next = connection.waiting.shift();
     if (next !== undefined) {
       next();
-    } else if (this.#isDraining) {
-      socket.destroySoon();
     } else if (this.#open.has(socket)) {
-      this.#idle.add(socket);
+      this.#idle.set(socket, performance.now());
       connection.place.idle();
+      if (this.#isDraining) this.#closeWhenQuiet(socket);
     }
+  }
+
+  #closeWhenQuiet(socket: Socket): void {
+    const since = this.#idle.get(socket);
+    if (since === undefined) return;
+    const close = (): void => {
+      if (this.#idle.get(socket) === since) socket.destroy();
+    };
+    const waitMs = since + QUIET_MS - performance.now();
+    if (waitMs <= 0) close();
+    else setTimeout(close, waitMs).unref();
   }
 
   #refusal(noPlace: NoPlace): ApiError {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { JsonObject } from '../json-object.ts';
 import { drained } from '../../drained.ts';
 import { LazyList } from './lazy-list.ts';
-import { ownTurn } from './own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 
 /**
  * Answers with JSON text that is made piece by piece: others get their turn of the event loop in

@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../front/request-record.ts';
 import type { JsonObject } from '../json-object.ts';
 import { LIMITS } from '../../limits.ts';
 import { GrowingBody } from './growing-body.ts';
-import { ownTurn } from './own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 import { type Sendable, toJson } from './written-json.ts';
 
 /** How events are written. */
@@ -124,14 +124,16 @@ export async function writeEventStream(
       if (id === null) continue;
       pinger.wrote();
       let text = '';
-      for (const [index, event] of batch.entries()) {
+      let left = batch.length;
+      for (const event of batch) {
+        left -= 1;
         if (text.length > TURN_CHARACTERS) {
           await body.write(text);
           await ownTurn();
           if (isOver(response)) break;
           text = '';
         }
-        if (id !== undefined && index === batch.length - 1) text += `id: ${id}\n`;
+        if (id !== undefined && left === 0) text += `id: ${id}\n`;
         text += style.toText(event);
       }
       const isBehind = body.write(text);

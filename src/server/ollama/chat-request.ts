@@ -1,5 +1,6 @@
 /** From bodies of /api/chat and /api/generate to a chat. */
-import type { ChatMessage } from '../../front/templates/chat-message.ts';
+import { imagePart } from '../../front/chat/chat-images.ts';
+import type { ChatMessage, ContentPart } from '../../front/templates/chat-message.ts';
 import { type ChatRequest, requireFewMessages } from '../../front/chat/chat-request.ts';
 import type { Thinking } from '../../front/templates/thinking.ts';
 import type { ContextLimits } from '../../front/generation/fit-context.ts';
@@ -48,7 +49,7 @@ export function toChatRequest(
   const isBegun = messages.at(-1)?.role === 'assistant';
   return {
     ...toAnswerRequest(body, asked, 'messages'),
-    messages: messages.map(toChatMessage),
+    messages: messages.map((message, at) => toChatMessage(message, `messages.${at}`)),
     tools,
     toolChoice: tools.length === 0 ? 'none' : 'auto',
     addGenerationPrompt: !isBegun,
@@ -67,7 +68,7 @@ export function toSingleTurn(
     ...toAnswerRequest(body, asked, 'prompt'),
     messages: [
       ...(system === '' ? [] : [{ role: 'system', content: system }]),
-      { role: 'user', content: prompt },
+      { role: 'user', content: contentOf(prompt, body.images, 'images') },
     ],
     tools: [],
     toolChoice: 'none',
@@ -141,11 +142,22 @@ function toGrammar(format: AnswerFields['format']): GrammarSource | null {
   };
 }
 
-function toChatMessage(message: OllamaMessage): ChatMessage {
+/** Images come first, as in Ollama. */
+function contentOf(
+  text: string,
+  images: OllamaMessage['images'],
+  field: string,
+): string | ContentPart[] {
+  if (!images || images.length === 0) return text;
+  const parts = images.map((data, at) => imagePart({ type: 'base64', data }, `${field}.${at}`));
+  return text === '' ? parts : [...parts, { type: 'text', text }];
+}
+
+function toChatMessage(message: OllamaMessage, field: string): ChatMessage {
   const { role, content, thinking, tool_calls: calls, tool_name: name } = message;
   return {
     role,
-    content: content ?? '',
+    content: contentOf(content ?? '', message.images, `${field}.images`),
     ...(thinking ? { reasoning_content: thinking } : {}),
     ...(calls && calls.length > 0 ? { tool_calls: calls.map(toToolCall) } : {}),
     ...(name ? { name } : {}),

@@ -11,6 +11,7 @@ import { parseDuration } from '../../front/registry/duration.ts';
 import type { PreparedAnswer } from '../answers/prepared-answer.ts';
 import { runAnswer } from '../answers/run-answer.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
+import { badRequest } from '../errors.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import type { ServedText } from '../runtimes.ts';
 import { infillPrompt, requireInfill } from '../generation/infill-prompt.ts';
@@ -68,15 +69,22 @@ function askedOfGenerate(json: unknown): Asked {
   rejectUnsupportedByOllama(body, 'generate');
   const prompt = body.prompt ?? '';
   const suffix = body.suffix ?? '';
+  const hasImages = (body.images ?? []).length > 0;
   return {
     kind: 'generate',
     model: body.model ?? null,
     keepAlive: body.keep_alive,
     streams: body.stream ?? true,
     prepare:
-      prompt === '' && suffix === ''
+      prompt === '' && suffix === '' && !hasImages
         ? null
         : (model, caller) => {
+            const isText = suffix !== '' || body.raw === true || !model.prompts.canChat;
+            if (hasImages && isText) {
+              const message =
+                '`images` are of chats: without `raw` and `suffix`, by a chat template.';
+              throw badRequest(message, 'images', 'unsupported_parameter');
+            }
             if (suffix !== '') return prepareInfill(model, body, { prompt, suffix }, caller);
             return body.raw === true || !model.prompts.canChat
               ? prepareRaw(model, body, prompt, caller)

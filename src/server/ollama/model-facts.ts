@@ -100,6 +100,7 @@ async function factsOf(
 /** In Ollama's words. */
 function toCapabilities(facts: ModelFacts | null): string[] {
   const { capabilities = ['completions'] } = facts ?? {};
+  if (capabilities.includes('vision')) return ['completion', 'tools', 'vision'];
   if (capabilities.includes('chat')) return ['completion', 'tools'];
   if (capabilities.includes('completions')) return ['completion'];
   return capabilities.includes('embeddings') ? ['embedding'] : [];
@@ -138,6 +139,7 @@ function capabilitiesOf(runtime: TextRuntime | undefined): string[] {
     'completion',
     ...(toolCalls === null ? [] : ['tools']),
     ...(reasoning === null ? [] : ['thinking']),
+    ...(runtime?.takesImages === true ? ['vision'] : []),
     ...((runtime?.prompts.infillStops ?? null) === null ? [] : ['insert']),
   ];
 }

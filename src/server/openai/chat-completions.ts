@@ -124,5 +124,5 @@ function echoOf(messages: readonly ChatMessage[]): string {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return '';
   if (typeof last.content === 'string') return last.content;
-  return (last.content ?? []).map(({ text = '' }) => text).join('\n');
+  return (last.content ?? []).flatMap(({ text }) => text ?? []).join('\n');
 }

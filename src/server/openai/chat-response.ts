@@ -1,6 +1,7 @@
 /** The responses of /v1/chat/completions, streamed and in one piece. */
+import { toldTokenIds } from '../../front/generation/prompt-image.ts';
 import type { AnsweredToolCall, AssistantMessage } from '../../front/chat/assistant-message.ts';
-import { type ChatDelta, isStreamed } from '../../front/chat/chat-delta.ts';
+import { type ChatDelta, isStreamed, type StreamedPart } from '../../front/chat/chat-delta.ts';
 import { textOfArguments } from '../../front/chat/custom-tools.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { TokenLogprob } from '../../front/generation/token-logprob.ts';
@@ -64,9 +65,10 @@ export class ChatCompletionChunks {
     const chunks: Sendable[] = delta.isFirst ? this.#begin(index) : [];
     this.#usage.add(delta);
     const { hasReasoning } = this.#format;
-    const streamed = parts
-      .filter(isStreamed)
-      .filter(({ type }) => hasReasoning || type !== 'reasoning');
+    const streamed = parts.filter(
+      (part): part is StreamedPart =>
+        isStreamed(part) && (hasReasoning || part.type !== 'reasoning'),
+    );
     const told = this.#customCalls.push(index, streamed, finishReason !== null);
     if (this.#isPlain) for (const part of told) chunks.push(this.#write(index, part));
     else chunks.push(...this.#detailed(delta, told));
@@ -248,5 +250,5 @@ function outputLogprobs(
 }
 
 function promptTokenIds({ request }: ChatResponseFormat): number[] {
-  return [...(request.prompts[0]?.promptTokenIds ?? [])];
+  return [...toldTokenIds(request.prompts[0]?.promptTokenIds ?? new Int32Array())];
 }

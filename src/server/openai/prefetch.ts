@@ -2,6 +2,7 @@
 import type { Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
+import { countImages } from '../../front/templates/chat-message.ts';
 import { chatPrefix } from '../../front/prefetch/chat-prefix.ts';
 import type { Prefetched } from '../../front/prefetch/prefetcher.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
@@ -71,6 +72,10 @@ async function tokensOf(model: ServedText, json: unknown, caller: Caller): Promi
 
 async function tokensOfChat(model: ServedText, json: unknown, caller: Caller): Promise<Int32Array> {
   const chat = toChatPrompt(parseWith(chatCompletionBody, json));
+  if (countImages(chat.messages) > 0) {
+    const message = '`messages`: prompts with images are not computed ahead.';
+    throw badRequest(message, 'messages', 'unsupported_parameter');
+  }
   const isAsked = ['user', 'tool'].includes(chat.messages.at(-1)?.role ?? '');
   if (!isAsked) return await chatPrefix(model, chat, caller);
   const options = { maxTokens: model.model.maxModelLen, field: 'messages' };

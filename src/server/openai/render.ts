@@ -1,7 +1,9 @@
 /** The prompt that a request comes to, without generating anything. */
 import type { Hono } from 'hono';
 import type { Caller } from '../../front/caller.ts';
+import { withImages } from '../../front/chat/chat-images.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
+import { toldTokenIds } from '../../front/generation/prompt-image.ts';
 import { maxAnsweredTokens, requireAnswerable } from '../../front/prompts/prompt-length.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
@@ -57,11 +59,12 @@ async function renderText(
 async function renderChat(served: ServedText, json: unknown, caller: Caller): Promise<JsonObject> {
   const body = parseWith(chatCompletionBody, json);
   const options = { maxTokens: maxAnsweredTokens(served.model), field: 'messages' };
-  const { text, tokenIds } = await encodeChat(served, toChatPrompt(body), options, caller);
+  const chat = await withImages(served, toChatPrompt(body), caller);
+  const { text, tokenIds } = await encodeChat(served, chat, options, caller);
   requireAnswerable(tokenIds.length, served.model, 'messages');
   return {
     prompt: text,
-    token_ids: [...tokenIds],
+    token_ids: [...toldTokenIds(tokenIds)],
     features: NO_FEATURES,
     count: tokenIds.length,
     max_model_len: served.model.maxModelLen,

@@ -1,6 +1,6 @@
 /** The OpenAPI document, made from the schemas that check requests. */
 import { z } from 'zod';
-import { ownTurn } from '../http/own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 import type { JsonObject } from '../json-object.ts';
 import { describeErrors, ERROR_SCHEMAS } from './documented-errors.ts';
 import { FIELD_NOTES } from './field-notes.ts';

@@ -11,15 +11,14 @@ import {
 } from '../schemas/bodies.ts';
 import { infillBody, llamaCompletionBody } from '../schemas/llama-server.ts';
 import { prefetchBody } from '../schemas/prefetch.ts';
-import {
-  embeddingsSchema,
-  rerankSchema,
-  scoreSchema,
-  teiEmbedSchema,
-  teiRerankSchema,
-} from '../embeddings/bodies.ts';
+import { rerankSchema, teiEmbedSchema, teiRerankSchema } from '../embeddings/bodies.ts';
+import { embeddingsSchema } from '../embeddings/embeddings-body.ts';
+import { mixedItem } from '../embeddings/mixed-inputs.ts';
+import { scoreSchema } from '../embeddings/score-body.ts';
 import { cohereEmbedSchema } from '../embeddings/cohere-embed.ts';
 import { poolingSchema, teiEmbedAllSchema } from '../embeddings/pooling.ts';
+import { teiEmbedSparseSchema } from '../embeddings/sparse.ts';
+import { zeroShotSchema } from '../embeddings/zero-shot.ts';
 import { classifySchema, teiPredictSchema } from '../embeddings/classification.ts';
 import {
   ollamaChatBody,
@@ -51,6 +50,13 @@ import { inputSchema } from '../responses/item-schemas.ts';
 const tokenIds = z.array(z.int().nonnegative());
 
 const prompt = z.union([z.string(), tokenIds, z.array(z.union([z.string(), tokenIds]))]);
+
+const embedded = z.union([
+  z.string(),
+  tokenIds,
+  mixedItem,
+  z.array(z.union([z.string(), tokenIds, mixedItem])),
+]);
 
 const messages = z.array(
   message.extend({ content: z.union([z.string(), contentParts]).nullish() }),
@@ -101,7 +107,7 @@ export const documentedBodies = {
   unloadAdapter: unloadAdapterBody,
   prefetch: prefetchBody.extend({ prompt: prompt.optional(), messages: messages.optional() }),
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
-  embeddings: embeddingsSchema.extend({ input: prompt }),
+  embeddings: embeddingsSchema.extend({ input: embedded.optional() }),
   batch: batchBody,
   upload: uploadFields.extend({ file: z.string().meta({ format: 'binary' }) }),
   prediction: predictionBody,
@@ -110,8 +116,10 @@ export const documentedBodies = {
   score: scoreSchema,
   classify: classifySchema.extend({ input: prompt }),
   teiPredict: teiPredictSchema,
+  zeroShot: zeroShotSchema,
   cohereEmbed: cohereEmbedSchema,
   pooling: poolingSchema.extend({ input: prompt }),
+  teiEmbedSparse: teiEmbedSparseSchema.extend({ inputs: prompt }),
   teiEmbedAll: teiEmbedAllSchema.extend({ inputs: prompt }),
   teiEmbed: teiEmbedSchema.extend({ inputs: prompt }),
   generate: generateBody,

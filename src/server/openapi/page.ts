@@ -1,6 +1,6 @@
 /** The documentation as one page that needs nothing else; a script adds forms to it, where there is one. */
 import { html, raw } from 'hono/html';
-import { ownTurn } from '../http/own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 import type { JsonObject } from '../json-object.ts';
 import { toBodySchema } from './document.ts';
 import { describeType } from './describe-type.ts';

@@ -5,7 +5,7 @@ import type { Context, Hono } from 'hono';
 import { html } from 'hono/html';
 import type { ServerConfig } from '../config.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
-import { ownTurn } from '../http/own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 import { takesGzip } from '../http/takes-gzip.ts';
 import { POLICY, securityHeaders } from '../ui/security-headers.ts';
 import { createDocument } from './document.ts';

@@ -1,5 +1,6 @@
 /** The bodies of `/predictions/{model}`: an image's file, or JSON with one. */
 import { z } from 'zod';
+import { dataUrlContent, decodeBase64 } from '../../front/images/image-data.ts';
 import { badRequest } from '../errors.ts';
 import { parseWith } from '../schemas/parse.ts';
 
@@ -25,20 +26,16 @@ export interface PredictionRequest {
   readonly function: 'softmax' | 'sigmoid' | 'none' | null;
 }
 
-const DATA_URL = /^data:[\w.+/-]{0,100};base64,/;
-const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
-
 /** @throws ApiError 400 naming the field */
-export function parsePrediction(json: unknown): PredictionRequest {
+export async function parsePrediction(json: unknown): Promise<PredictionRequest> {
   const { inputs, parameters } = parseWith(predictionBody, json);
-  const [prefix = ''] = DATA_URL.exec(inputs) ?? [];
-  const encoded = inputs.slice(prefix.length);
-  if (!BASE64.test(encoded)) {
+  const file = await decodeBase64(dataUrlContent(inputs) ?? inputs);
+  if (file === null) {
     const message = '`inputs`: expected the file of an image in base64, or a data URL of it.';
     throw badRequest(message, 'inputs', 'invalid_value');
   }
   return {
-    file: Buffer.from(encoded, 'base64'),
+    file,
     topK: parameters?.top_k ?? null,
     function: parameters?.function_to_apply ?? null,
   };

@@ -40,7 +40,7 @@ async function readPrediction(
   const { top_k: topK = null } = parseWith(predictionQuery, c.req.query());
   const type = mediaTypeOf(incoming.headers['content-type']);
   if (type === 'application/json') {
-    const request = parsePrediction(await bodies.read(incoming, client));
+    const request = await parsePrediction(await bodies.read(incoming, client));
     return { ...request, topK: request.topK ?? topK };
   }
   // Whatever curl calls it; what it is its first bytes say.

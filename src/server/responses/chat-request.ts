@@ -1,6 +1,7 @@
 /** From a response's body and its conversation to a chat. */
 import { allowTools } from '../../front/chat/allowed-tools.ts';
-import type { ChatMessage, ToolCall } from '../../front/templates/chat-message.ts';
+import { type ImagePart, imagePart } from '../../front/chat/chat-images.ts';
+import type { ChatMessage, ContentPart, ToolCall } from '../../front/templates/chat-message.ts';
 import type { ChatRequest } from '../../front/chat/chat-request.ts';
 import { argumentsOfText } from '../../front/chat/custom-tools.ts';
 import { thinkingOf } from '../../front/templates/thinking.ts';
@@ -19,11 +20,14 @@ import {
   type CallItem,
   type CallOutputItem,
   CLIENT_CALLS,
+  type ContentPart as ItemPart,
+  type InputImage,
   isCall,
   isCallOutput,
   isClientCall,
   type Item,
   textOf,
+  textOfPart,
 } from './items.ts';
 import { callName, type CallableTools } from './tools.ts';
 import { told } from '../../told.ts';
@@ -112,14 +116,14 @@ function toMessages(instructions: string | null, items: readonly Item[]): ChatMe
     if (item.type === 'message' && item.role !== 'assistant') {
       endTurn();
       const role = isInstruction(item.role) ? 'system' : item.role;
-      messages.push({ role, content: textOf(item) });
+      messages.push({ role, content: contentOf(item.content, '') });
     } else if (isCallOutput(item)) {
       endTurn();
       const { call_id: callId } = item;
       const name = names.get(callId);
       // Its call was cut off with the start of a conversation that is too long.
       if (name === undefined) continue;
-      messages.push({ role: 'tool', tool_call_id: callId, name, content: outputText(item) });
+      messages.push({ role: 'tool', tool_call_id: callId, name, content: outputOf(item) });
     } else if (item.type === 'message') {
       (turn ??= new AssistantTurn()).texts.push(textOf(item));
     } else if (item.type === 'reasoning') {
@@ -166,8 +170,25 @@ function calledAs(item: CallItem): [name: string, json: string] {
   return [name, isCustom ? argumentsOfText(item.input) : item.arguments];
 }
 
-function outputText({ output }: CallOutputItem): string {
-  return typeof output === 'string' ? output : JSON.stringify(output ?? null);
+function outputOf(item: CallOutputItem): string | ContentPart[] {
+  if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') {
+    return typeof item.output === 'string' ? item.output : contentOf(item.output, '\n');
+  }
+  return typeof item.output === 'string' ? item.output : JSON.stringify(item.output ?? null);
+}
+
+/** A text, or parts where there are images among them. @param between texts */
+function contentOf(parts: readonly ItemPart[], between: string): string | ContentPart[] {
+  if (parts.every(({ type }) => type !== 'input_image')) return parts.map(textOfPart).join(between);
+  return parts.map((part) =>
+    part.type === 'input_image' ? toImagePart(part) : { type: 'text', text: textOfPart(part) },
+  );
+}
+
+function toImagePart({ image_url: url, file_id: id = '', detail }: InputImage): ImagePart {
+  const source =
+    url === undefined ? ({ type: 'file', id } as const) : ({ type: 'url', url } as const);
+  return imagePart(source, 'input', detail);
 }
 
 function isInstruction(role: string): boolean {

@@ -10,7 +10,7 @@ import { hasLeft } from '../../front/deadline.ts';
 import type { ApiError } from '../errors.ts';
 import { type AnswerLogprobs, LogprobsFormat } from '../generation/logprobs-format.ts';
 import { startChat } from '../generation/start-generation.ts';
-import { ownTurn } from '../http/own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 import { createId } from '../ids.ts';
 import type { JsonObject } from '../json-object.ts';
 import { parseWith } from '../schemas/parse.ts';

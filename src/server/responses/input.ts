@@ -22,10 +22,13 @@ import {
 import {
   HOSTED_ITEMS,
   type ContentPart,
+  type InputImage,
+  textOfPart,
   type Item,
   type ItemStatus,
   type ReasoningItem,
 } from './items.ts';
+import type { inputImagePart } from '../schemas/images.ts';
 import type { SealedTexts } from './sealed-texts.ts';
 import { told } from '../../told.ts';
 
@@ -63,7 +66,7 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
   switch (type) {
     case 'message':
       requireParts(value, 'content', path);
-      return toMessage(parseWith(message, value, path));
+      return toMessage(parseWith(message, value, path), path);
     case 'function_call': {
       const call = parseWith(functionCall, value, path);
       return {
@@ -95,7 +98,7 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
         id: answer.id ?? createId('ctco_'),
         type,
         call_id: answer.call_id,
-        output: toText(answer.output),
+        output: toOutput(answer.output),
       };
     }
     case 'local_shell_call':
@@ -119,7 +122,7 @@ function parseItem(value: unknown, index: number, options: InputOptions): Item {
         type: 'function_call_output',
         status: answer.status ?? 'completed',
         call_id: answer.call_id,
-        output: toText(answer.output),
+        output: toOutput(answer.output),
       };
     }
     case 'reasoning': {
@@ -200,15 +203,21 @@ function typeOf(value: unknown): unknown {
   return 'id' in value && !('role' in value) ? 'item_reference' : 'message';
 }
 
-function toMessage(value: z.infer<typeof message>): Item {
+/** @throws ApiError 400 for an image that is not the user's */
+function toMessage(value: z.infer<typeof message>, path: readonly PropertyKey[]): Item {
   const itemStatus: ItemStatus = value.status ?? 'completed';
+  const all = toParts(value.content, value.role === 'assistant');
+  if (value.role !== 'user' && all.some(({ type }) => type === 'input_image')) {
+    const field = [...path, 'content'].map(String).join('.');
+    throw badRequest(`\`${field}\`: images are taken from the user only.`, field, 'invalid_value');
+  }
   return {
     id: value.id ?? createId('msg_'),
     type: 'message',
     status: itemStatus,
     role: value.role,
     ...(value.phase ? { phase: value.phase } : {}),
-    content: toParts(value.content, value.role === 'assistant'),
+    content: all,
   };
 }
 
@@ -216,13 +225,29 @@ function toParts(value: z.infer<typeof content>, isOutput: boolean): ContentPart
   const list = typeof value === 'string' ? [{ type: 'text' as const, text: value }] : value;
   return list.map((part): ContentPart => {
     if (part.type === 'refusal') return { type: 'refusal', refusal: part.refusal };
+    if (part.type === 'input_image') return toImage(part);
     return isOutput
       ? { type: 'output_text', text: part.text, annotations: [], logprobs: [] }
       : { type: 'input_text', text: part.text };
   });
 }
 
-function toText(value: z.infer<typeof content>): string {
+function toImage({
+  image_url: url,
+  file_id: id,
+  detail,
+}: z.infer<typeof inputImagePart>): InputImage {
+  return {
+    type: 'input_image',
+    ...(url ? { image_url: url } : {}),
+    ...(id ? { file_id: id } : {}),
+    detail: detail ?? 'auto',
+  };
+}
+
+/** A text, or parts where there are images among them. */
+function toOutput(value: z.infer<typeof content>): string | ContentPart[] {
   if (typeof value === 'string') return value;
-  return value.map((part) => (part.type === 'refusal' ? part.refusal : part.text)).join('\n');
+  const all = toParts(value, false);
+  return all.some(({ type }) => type === 'input_image') ? all : all.map(textOfPart).join('\n');
 }

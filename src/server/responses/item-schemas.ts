@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList } from '../schemas/bounded-list.ts';
 import { shortText } from '../schemas/fields.ts';
+import { inputImagePart } from '../schemas/images.ts';
 import { HOSTED_ITEMS } from './items.ts';
 
 const textPart = z.looseObject({
@@ -13,8 +14,8 @@ const textPart = z.looseObject({
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
 
 export const parts = boundedList(
-  z.discriminatedUnion('type', [textPart, refusalPart], {
-    error: 'only text parts (`input_text`, `output_text`) are supported',
+  z.discriminatedUnion('type', [textPart, inputImagePart, refusalPart], {
+    error: 'only parts of text (`input_text`, `output_text`) and `input_image` are supported',
   }),
   LIMITS.messageParts,
 );
@@ -22,7 +23,7 @@ export const parts = boundedList(
 const status = z.enum(['in_progress', 'completed', 'incomplete']).nullish();
 
 export const content = z.union([z.string(), parts], {
-  error: 'expected a string or a list of text parts',
+  error: 'expected a string or a list of parts',
 });
 
 export const message = z.looseObject({

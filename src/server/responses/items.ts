@@ -4,8 +4,17 @@ import type { JsonObject } from '../json-object.ts';
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
+export interface InputImage {
+  readonly type: 'input_image';
+  /** Either of both. */
+  readonly image_url?: string;
+  readonly file_id?: string;
+  readonly detail: string;
+}
+
 export type ContentPart =
   | { readonly type: 'input_text'; readonly text: string }
+  | InputImage
   | {
       readonly type: 'output_text';
       readonly text: string;
@@ -41,7 +50,8 @@ export interface FunctionCallOutputItem {
   readonly type: 'function_call_output';
   readonly status: ItemStatus;
   readonly call_id: string;
-  readonly output: string;
+  /** Parts where there are images among them. */
+  readonly output: string | readonly ContentPart[];
 }
 
 export interface CustomCallItem {
@@ -58,7 +68,7 @@ export interface CustomCallOutputItem {
   readonly id: string;
   readonly type: 'custom_tool_call_output';
   readonly call_id: string;
-  readonly output: string;
+  readonly output: string | readonly ContentPart[];
 }
 
 /** Calls of tools that other servers' models know without a definition; their clients run them. */
@@ -164,9 +174,20 @@ export type OutputItem =
   | CustomCallItem
   | ReasoningItem;
 
-/** The text of a message's parts, one after the other. */
+/** The text of a message's parts, one after the other, without images. */
 export function textOf(message: MessageItem): string {
-  return message.content
-    .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
-    .join('');
+  return message.content.map(textOfPart).join('');
+}
+
+/** '' of an image. */
+export function textOfPart(part: ContentPart): string {
+  switch (part.type) {
+    case 'refusal':
+      return part.refusal;
+    case 'input_image':
+      return '';
+    case 'input_text':
+    case 'output_text':
+      return part.text;
+  }
 }

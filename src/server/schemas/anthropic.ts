@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
 import { boundedList } from './bounded-list.ts';
 import { generationFields, shortText } from './fields.ts';
+import { imageBlock } from './images.ts';
 import { measured } from './structured.ts';
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
@@ -13,7 +14,7 @@ const textOnly = z.union([z.string(), boundedList(textBlock, LIMITS.messageParts
 
 const title = z.string().nullish();
 
-/** A document in words; those in pages or pictures need a model that sees. */
+/** A document in words; of those in pages nothing is read. */
 const document = z.looseObject({
   type: z.literal('document'),
   title,
@@ -37,10 +38,14 @@ const searchResult = z.looseObject({
 /** Tool that a tool search found; the model receives only its name. */
 const toolReference = z.looseObject({ type: z.literal('tool_reference'), tool_name: shortText });
 
-const readable = z.discriminatedUnion('type', [textBlock, document, searchResult, toolReference], {
-  error:
-    'expected a block of type `text`, `document`, `search_result` or `tool_reference`: this model takes text only',
-});
+const readable = z.discriminatedUnion(
+  'type',
+  [textBlock, imageBlock, document, searchResult, toolReference],
+  {
+    error:
+      'expected a block of type `text`, `image`, `document`, `search_result` or `tool_reference`',
+  },
+);
 
 export type Readable = z.infer<typeof readable>;
 
@@ -62,6 +67,7 @@ const block = z.discriminatedUnion(
   'type',
   [
     textBlock,
+    imageBlock,
     document,
     searchResult,
     toolReference,
@@ -83,7 +89,7 @@ const block = z.discriminatedUnion(
   ],
   {
     error:
-      'expected a block of type `text`, `document`, `search_result`, `tool_use`, `tool_result` or `thinking`: this model takes text only',
+      'expected a block of type `text`, `image`, `document`, `search_result`, `tool_use`, `tool_result` or `thinking`',
   },
 );
 

@@ -7,11 +7,13 @@ import { LIMITS } from '../../limits.ts';
 import { badRequest } from '../errors.ts';
 import { boundedList } from './bounded-list.ts';
 import { shortText } from './fields.ts';
+import { imageOfUrlPart, imageUrlPart } from './images.ts';
 import { parseWith } from './parse.ts';
 
-const textPart = z.looseObject({
-  type: z.literal('text', { error: 'only content parts of type `text` are supported' }),
-  text: z.string(),
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+
+const contentPart = z.discriminatedUnion('type', [textPart, imageUrlPart], {
+  error: 'only content parts of type `text` and `image_url` are supported',
 });
 
 const functionCall = z.looseObject({
@@ -35,7 +37,7 @@ export const message = z.looseObject({
   tool_calls: boundedList(toolCall, LIMITS.messageParts).nullish(),
 });
 
-export const contentParts = boundedList(textPart, LIMITS.messageParts);
+export const contentParts = boundedList(contentPart, LIMITS.messageParts);
 
 /**
  * The conversation, with its shape checked. Long lists are checked by hand, so that the first bad
@@ -73,7 +75,11 @@ function parseContent(
   mayBeAbsent: boolean,
 ): ChatMessage['content'] {
   if (typeof content === 'string') return content;
-  if (Array.isArray(content)) return parseWith(contentParts, content, path);
+  if (Array.isArray(content)) {
+    return parseWith(contentParts, content, path).map((part, index) =>
+      part.type === 'text' ? part : imageOfUrlPart(part, [...path, index].map(String).join('.')),
+    );
+  }
   const param = path.map(String).join('.');
   if (content !== undefined && content !== null) {
     throw badRequest(

@@ -41,6 +41,9 @@ const format = z.union([z.enum(['json', '']), measured(z.record(z.string(), z.un
   error: 'expected "json" or a JSON schema',
 });
 
+/** Files in base64. */
+const ollamaImages = boundedList(z.string(), LIMITS.messageParts).nullish();
+
 const common = {
   model,
   stream,
@@ -67,6 +70,7 @@ export type OllamaChatBody = z.infer<typeof ollamaChatBody>;
 export const ollamaGenerateBody = z.looseObject({
   ...common,
   prompt: z.string().nullish(),
+  images: ollamaImages,
   system: z.string().nullish(),
   /** Text after the prompt: the answer goes in between. */
   suffix: z.string().nullish(),
@@ -80,11 +84,7 @@ export const ollamaMessage = z.looseObject({
   role: z.enum(['system', 'user', 'assistant', 'tool']),
   content: z.string().nullish(),
   thinking: z.string().nullish(),
-  images: z
-    .custom<unknown[]>((value) => Array.isArray(value) && value.length === 0, {
-      error: 'this model takes text only',
-    })
-    .nullish(),
+  images: ollamaImages,
   tool_calls: boundedList(
     z.looseObject({
       id: shortText.nullish(),

@@ -98,12 +98,15 @@ const ANTHROPIC_ONLY: Readonly<Record<string, Neutral>> = {
 };
 
 const OLLAMA_ONLY: Readonly<Record<string, Neutral>> = {
-  images: isEmpty,
   template: isText(''),
   context: isEmpty,
 };
 
-const OLLAMA_CHAT_ONLY: Readonly<Record<string, Neutral>> = { ...OLLAMA_ONLY, suffix: isText('') };
+const OLLAMA_CHAT_ONLY: Readonly<Record<string, Neutral>> = {
+  ...OLLAMA_ONLY,
+  suffix: isText(''),
+  images: isEmpty,
+};
 
 const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
   mirostat: isZero,
@@ -113,10 +116,10 @@ const OLLAMA_OPTIONS: Readonly<Record<string, Neutral>> = {
 /** Explanations for fields that need more than "not supported". */
 const REASONS: Readonly<Record<string, string>> = {
   n_probs: 'is `logprobs` of /v1/completions',
-  image_data: 'is for models that see; this one takes text only',
+  image_data: 'is not supported; send images to /v1/chat/completions',
   thinking_token_budget: 'is of chats: nothing marks thoughts in a completion',
   suffix: 'is of /v1/completions, /api/generate and /infill',
-  images: 'are for models that see; this one takes text only',
+  images: 'are of messages in /api/chat',
   template: "is the model's own here; use `raw` to send a prompt as it is",
   mirostat:
     'is not supported: it depends on all draws before, so a text could not go on after a crash',

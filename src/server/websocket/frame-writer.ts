@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { coalesced } from '../../front/engine-process/coalesced.ts';
 import { LIMITS } from '../../limits.ts';
-import { ownTurn } from '../http/own-turn.ts';
+import { ownTurn } from '../../own-turn.ts';
 
 export class FrameWriter {
   readonly #socket: WebSocket;

@@ -34,7 +34,7 @@ export interface KernelCircumstances extends Pick<
 export async function resolveKernels(
   { kernels, kvCacheDtype }: Options<'kernels' | 'kvCacheDtype'>,
   circumstances: KernelCircumstances,
-  load: () => Promise<FoundKernels> = loadLibrary,
+  load: () => Promise<FoundKernels> = findNativeKernels,
 ): Promise<KernelChoice> {
   const kept = kernels === 'auto' ? otherBlocks(circumstances) : null;
   const unfit =
@@ -81,8 +81,8 @@ function missing(found: FoundKernels): string | null {
   return found.isFast ? null : 'ours need AVX2 or dot products of NEON';
 }
 
-/** Not a static import: the library is for the engine process, but where it is needed. */
-async function loadLibrary(): Promise<FoundKernels> {
+/** The library, or why there is none. Not a static import: it is for the engine process, but where it is needed. */
+export async function findNativeKernels(): Promise<FoundKernels> {
   const { nativeKernels } = await import('../../ort/native-kernels.ts');
   return nativeKernels();
 }

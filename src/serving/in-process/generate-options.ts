@@ -13,7 +13,7 @@ import { parseMessages } from '../../server/schemas/messages.ts';
 import { parseWith } from '../../server/schemas/parse.ts';
 import { structuredFields } from '../../server/schemas/structured.ts';
 import { told } from '../../told.ts';
-import type { GenerateOptions, Message } from './model.ts';
+import type { GenerateOptions, Message, MessagePart } from './model.ts';
 
 const fields = {
   max_tokens: generationFields.max_tokens,
@@ -53,7 +53,7 @@ export function toChatRequest(
   return inOwnWords(() => {
     const asked = parseWith(body, toFields(options));
     return {
-      messages: messages.length === 0 ? [] : parseMessages(messages),
+      messages: messages.length === 0 ? [] : parseMessages(messages.map(toApiMessage)),
       tools: [],
       toolChoice: 'none',
       addGenerationPrompt: true,
@@ -73,6 +73,20 @@ export function toChatRequest(
       },
     };
   });
+}
+
+/** As clients send it. */
+function toApiMessage({ content, ...message }: Message): object {
+  if (!Array.isArray(content)) return { ...message, content };
+  return { ...message, content: content.map(toApiPart) };
+}
+
+function toApiPart(part: MessagePart): object {
+  if (part.type !== 'image' || !((part.image as unknown) instanceof Uint8Array)) return part;
+  const { image, detail = 'auto' } = part;
+  // The file says what kind it is.
+  const url = `data:image/png;base64,${Buffer.from(image).toString('base64')}`;
+  return { type: 'image_url', image_url: { url, detail } };
 }
 
 function toFields(given: GenerateOptions): Record<string, unknown> {

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Caller } from '../../front/caller.ts';
+import { type SeeingModel, withImages } from '../../front/chat/chat-images.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
+import { toldTokenIds } from '../../front/generation/prompt-image.ts';
 import { prepareChat } from '../../front/chat/prepare-chat.ts';
 import { fitContext } from '../../front/generation/fit-context.ts';
 import type { GenerationDelta, GenerationRequest } from '../../front/generation/generation.ts';
+import { ImageSources, type RequestImages } from '../../front/images/image-sources.ts';
 import { InvalidRequestError } from '../../front/invalid-request.ts';
 import { encodeTexts } from '../../front/prompts/encode-texts.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
@@ -17,6 +20,7 @@ import type { EmbedOptions, GenerateOptions, Message, Model, Prompt, TextDelta }
 export class InProcessModel implements Model {
   readonly name: string;
   readonly #runtime: TextRuntime | EncoderRuntime;
+  readonly #images = ImageSources.ofRequestsAlone();
   readonly #running = new Set<AbortController>();
   #closing: Promise<void> | null = null;
 
@@ -45,14 +49,16 @@ export class InProcessModel implements Model {
     options: GenerateOptions = {},
   ): AsyncGenerator<TextDelta, void, undefined> {
     const { caller, end } = this.#begin(options.signal);
+    const images = this.#imagesOfRequest();
     try {
       const runtime = this.#textRuntime();
       yield* typeof prompt === 'string'
         ? continueText(runtime, prompt, options, caller)
-        : answerChat(runtime, prompt, options, caller);
+        : answerChat({ ...runtime, images }, prompt, options, caller);
     } catch (error) {
       throw toProgramError(error);
     } finally {
+      images?.release();
       end();
     }
   }
@@ -75,15 +81,18 @@ export class InProcessModel implements Model {
 
   async tokenize(prompt: Prompt): Promise<number[]> {
     const { caller, end } = this.#begin(undefined);
+    const images = this.#imagesOfRequest();
     try {
       const runtime = this.#textRuntime();
       if (typeof prompt === 'string') return [...(await encodeText(runtime, prompt, caller))];
-      const chat = toChatRequest(prompt, {}, runtime.model);
+      const asked = toChatRequest(prompt, {}, runtime.model);
+      const chat = await withImages({ ...runtime, images }, asked, caller);
       const limits = { maxTokens: runtime.model.maxModelLen, field: 'prompt' };
-      return [...(await encodeChat(runtime, chat, limits, caller)).tokenIds];
+      return [...toldTokenIds((await encodeChat(runtime, chat, limits, caller)).tokenIds)];
     } catch (error) {
       throw toProgramError(error);
     } finally {
+      images?.release();
       end();
     }
   }
@@ -100,6 +109,13 @@ export class InProcessModel implements Model {
   async #close(): Promise<void> {
     for (const running of this.#running) running.abort(new ModelClosedError());
     await this.#runtime.stop();
+  }
+
+  /** Null for a model that takes none. */
+  #imagesOfRequest(): RequestImages | null {
+    const runtime = this.#runtime;
+    const takesImages = runtime.kind === 'text' && runtime.takesImages === true;
+    return takesImages ? this.#images.ofRequest() : null;
   }
 
   #textRuntime(): TextRuntime {
@@ -146,7 +162,7 @@ async function* continueText(
 }
 
 async function* answerChat(
-  runtime: TextRuntime,
+  runtime: TextRuntime & SeeingModel,
   messages: readonly Message[],
   options: GenerateOptions,
   caller: Caller,

@@ -4,9 +4,18 @@
 /** A turn of a conversation. Fields beyond these reach the model's chat template as they are. */
 export interface Message {
   readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
-  readonly content: string;
+  readonly content: string | readonly MessagePart[];
   readonly [extra: string]: unknown;
 }
+
+export type MessagePart =
+  | { readonly type: 'text'; readonly text: string }
+  /** For a model that sees: a PNG, JPEG, WebP or GIF file. `low` costs fewer tokens. */
+  | {
+      readonly type: 'image';
+      readonly image: Uint8Array;
+      readonly detail?: 'auto' | 'low' | 'high' | undefined;
+    };
 
 /** A text that the model goes on with as it is, or a conversation that it answers. */
 export type Prompt = string | readonly Message[];

@@ -10,6 +10,15 @@ import { inspectEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 
 export interface TextBuild {
   readonly model: BuiltModel;
+  /** The part that sees; null of a model that takes text alone. */
+  readonly tower: {
+    /** File of its weights, where they are not with the model's. */
+    readonly mmproj: string | null;
+    /** As of --vision-precision. */
+    readonly precision: string;
+    /** As of --image-max-tokens, where it counts. */
+    readonly maxTokens: number | null;
+  } | null;
   readonly tokenizer: Pick<TextTokenizer, 'pieces'>;
   /** Device that computes, such as `cpu`, and the name of its adapter. */
   readonly device: string;
@@ -23,10 +32,17 @@ export interface TextBuildIds {
   readonly contentId: string;
 }
 
-export function textBuildIds({ model, tokenizer, ...how }: TextBuild): TextBuildIds {
+/** @throws ModelError when a file can't be read */
+export async function textBuildIds({
+  model,
+  tower,
+  tokenizer,
+  ...how
+}: TextBuild): Promise<TextBuildIds> {
   const { kernels, vocabSize } = model.manifest;
   // Our own kernels give the same bits on every CPU; ONNX Runtime's do not promise that.
-  const processor = kernels === 'native' ? '' : `${process.arch} ${cpus()[0]?.model ?? ''}`;
+  const isSame = kernels === 'native' && tower === null;
+  const processor = isSame ? '' : `${process.arch} ${cpus()[0]?.model ?? ''}`;
   // A build's folder is named after what it was built from, weights included.
   const build = basename(dirname(model.graphPath));
   const pieces = createHash('sha256');
@@ -35,10 +51,22 @@ export function textBuildIds({ model, tokenizer, ...how }: TextBuild): TextBuild
     pieces.update(`${id} ${piece.length} `).update(piece);
   }
   const texts = pieces.digest('hex');
+  const mmproj = tower?.mmproj ?? null;
+  const files = mmproj === null ? {} : { mmproj: await hashesOf([mmproj]) };
+  const most = tower?.maxTokens === null ? {} : { maxTokens: tower?.maxTokens };
+  const seen = tower === null ? {} : { ...files, tower: tower.precision, ...most };
   return {
-    buildId: sha256(JSON.stringify({ build, kernels, texts, processor, ...how })),
-    contentId: sha256(JSON.stringify({ content: model.contentId, kernels, texts })),
+    buildId: sha256(JSON.stringify({ build, kernels, texts, processor, ...seen, ...how })),
+    contentId: sha256(JSON.stringify({ content: model.contentId, kernels, texts, ...files })),
   };
+}
+
+/** Build id of a model with tensors in and out. @throws ModelError when a file can't be read */
+export async function graphBuildId(
+  files: readonly string[],
+  isBatched: boolean | null,
+): Promise<string> {
+  return sha256(JSON.stringify({ isBatched, hashes: await hashesOf(files) }));
 }
 
 /** @throws ModelError when a file can't be read */
@@ -46,12 +74,16 @@ export async function encoderBuildId(folder: string, precision: string): Promise
   const { path, graph, ...facts } = await inspectEncoderFolder(folder);
   const weights = graph.type === 'export' ? [graph.file] : graph.files;
   const dense = facts.modules.dense.map(({ file }) => file);
+  const hashes = await hashesOf([...weights, ...dense, join(path, 'tokenizer.json')]);
+  const { maxTokens, modules, textEnd } = facts;
+  const end = textEnd === null ? {} : { textEnd };
+  const { dense: _files, ...told } = modules;
+  return sha256(JSON.stringify({ precision, maxTokens, facts: facts.facts, told, ...end, hashes }));
+}
+
+async function hashesOf(files: readonly string[]): Promise<readonly string[]> {
   const index = join(defaultCacheDirectory(), 'content-hashes');
   const hashes: string[] = [];
-  for (const file of [...weights, ...dense, join(path, 'tokenizer.json')]) {
-    hashes.push(await contentHash(file, index));
-  }
-  const { maxTokens, modules } = facts;
-  const { dense: _files, ...told } = modules;
-  return sha256(JSON.stringify({ precision, maxTokens, facts: facts.facts, told, hashes }));
+  for (const file of files) hashes.push(await contentHash(file, index));
+  return hashes;
 }

@@ -17,10 +17,16 @@ export async function buildWithProgress(
     maxModelLen,
     nativeKernels,
     maxAdapterRank,
+    takesEmbeddings,
     calibrate = null,
   }: Pick<
     BuildOptions,
-    'precision' | 'activationDtype' | 'maxModelLen' | 'nativeKernels' | 'maxAdapterRank'
+    | 'precision'
+    | 'activationDtype'
+    | 'maxModelLen'
+    | 'nativeKernels'
+    | 'maxAdapterRank'
+    | 'takesEmbeddings'
   > & {
     /** Texts for int8-static; the model writes its own if null or left out. */
     readonly calibrate?: CalibrationFile | null;
@@ -41,6 +47,7 @@ export async function buildWithProgress(
       activationDtype,
       nativeKernels,
       maxAdapterRank,
+      takesEmbeddings,
       ...kvCalibration,
       staticCalibration: activations,
       onProgress,

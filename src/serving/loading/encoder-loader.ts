@@ -4,21 +4,27 @@ import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { BatcherOptions } from '../../front/batching/batcher-options.ts';
 import { CachedEncoder } from '../../front/response-cache/cached-encoder.ts';
+import { ImagePool } from '../../front/images/image-pool.ts';
 import { TensorModel } from '../../front/tensors/tensor-model.ts';
 import { TextModel } from '../../front/embedding/text-model.ts';
 import { fromTritonConfig } from '../../front/tensors/triton-config.ts';
+import type { TensorCache } from '../../front/response-cache/tensor-cache.ts';
 import type { EmbeddingCache } from '../../front/response-cache/embedding-cache.ts';
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import type { ModelLoad } from '../../front/registry/model-entry.ts';
 import type { ModelLoader } from '../../front/registry/residency.ts';
+import { containsAny } from '../../files/contains-any.ts';
 import { LIMITS } from '../../limits.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { inspectEncoderFolder, isEncoderFolder } from '../../model/encoder/encoder-folder.ts';
+import type { EncoderPrecision } from '../../model/encoder/encoder-nodes.ts';
 import { filesOf } from '../../model/export/export-folder.ts';
 import { isHubReference } from '../../model/hub/hub-repository.ts';
 import type { EncoderRuntime, TensorRuntime } from '../../server/runtimes.ts';
-import { encoderBuildId } from './build-id.ts';
+import { encoderBuildId, graphBuildId } from './build-id.ts';
+import { bothTowers, type StatelessModel } from './both-towers.ts';
 import { ImageLoader } from './image-loader.ts';
+import { openImageTower } from './open-image-tower.ts';
 import { type OptionName, type Options, readFlags } from '../../settings/options.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
@@ -46,13 +52,26 @@ export function graphFileOf(source: string): string {
   return join(resolve(source), GRAPH);
 }
 
+/** The graph and its weights. */
+async function graphFiles(source: string): Promise<readonly string[]> {
+  const files = (await readdir(source)).map((name) => join(resolve(source), name));
+  return filesOf(graphFileOf(source), files);
+}
+
+/** ONNX's operators that draw numbers. */
+const RANDOM_OPERATORS = ['RandomNormal', 'RandomUniform', 'Bernoulli', 'Multinomial'];
+
 export interface EncoderLoaderOptions {
   /** Options of the command line. */
   readonly options: EncoderOptions;
   readonly logger: Logger;
   readonly isShared: () => boolean;
+  /** Reads images of all models; one of its own if left out. */
+  readonly images?: ImagePool;
   /** Vectors that were computed before; null keeps none. */
   readonly embeddings?: EmbeddingCache | null;
+  /** Answers of other models that were computed before; null keeps none. */
+  readonly tensors?: TensorCache | null;
 }
 
 /** Kind of the model in a folder, judged by its small files. */
@@ -67,10 +86,13 @@ export async function kindOf(source: string): Promise<'text' | 'encoder' | 'tens
 
 export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime> {
   readonly #server: EncoderLoaderOptions;
-  readonly #images = new ImageLoader();
+  readonly #pool: ImagePool;
+  readonly #images: ImageLoader;
 
   constructor(options: EncoderLoaderOptions) {
     this.#server = options;
+    this.#pool = options.images ?? new ImagePool();
+    this.#images = new ImageLoader(this.#pool);
   }
 
   /** The size of the weights. @throws ModelError */
@@ -78,10 +100,8 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
     if ((await kindOf(source)) === 'encoder') {
       return (await inspectEncoderFolder(source)).weightBytes * instances;
     }
-    const graph = graphFileOf(source);
-    const files = (await readdir(source)).map((name) => join(resolve(source), name));
     const sizes = await Promise.all(
-      filesOf(graph, files).map(async (file) => (await stat(file)).size),
+      (await graphFiles(source)).map(async (file) => (await stat(file)).size),
     );
     return sizes.reduce((sum, size) => sum + size, 0) * instances;
   }
@@ -103,30 +123,35 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
     { name, source, instances, triton = {} }: ModelDefinition,
     options: EncoderOptions,
   ): Promise<EncoderRuntime> {
-    const { precision } = options;
-    if (precision !== 'auto' && precision !== 'fp32' && precision !== 'int8') {
-      throw new UsageError(`--precision ${precision}: encoders take auto, fp32 and int8`);
-    }
+    const precision = precisionOf(options);
     const base = this.#batching(options, instances, options.maxBatchTokens);
-    const encoder = await TextModel.open({
+    const { batching } = fromTritonConfig(triton, base);
+    const common = {
       folder: source,
-      precision: precision === 'auto' ? 'fp32' : precision,
+      precision,
       cacheDirectory: defaultCacheDirectory(),
       threads: options.threads,
-      tokenizerThreads: options.tokenizerPoolSize,
-      batching: fromTritonConfig(triton, base).batching,
       ...this.#watch(name, options),
-    });
+    };
+    const { embeddings, logger } = this.#server;
+    const { tokenizerPoolSize: tokenizerThreads } = options;
+    const encoder = await TextModel.open({ ...common, tokenizerThreads, batching });
     const { warning } = encoder;
-    if (warning !== null) this.#server.logger.warn({ model: name }, warning);
-    const runtime = await started(name, encoder);
-    const { embeddings } = this.#server;
-    if (!embeddings) return { kind: 'encoder', encoder, ...runtime };
-    const buildId = await encoderBuildId(source, precision === 'auto' ? 'fp32' : precision);
+    if (warning !== null) logger.warn({ model: name }, warning);
+    const seeing = { ...common, batching: { ...batching, maxBatchTokens: null } };
+    const images = await openImageTower({ ...seeing, name, pool: this.#pool, logger });
+    const both = images === null ? encoder : bothTowers(encoder, images.model);
+    const runtime = { kind: 'encoder', ...(await started(name, both)) } as const;
+    const tower = images?.tower ?? null;
+    if (!embeddings) return { ...runtime, encoder, images: tower };
+    const buildId = await encoderBuildId(source, precision);
     return {
-      kind: 'encoder',
-      encoder: new CachedEncoder(encoder, embeddings, buildId),
       ...runtime,
+      encoder: new CachedEncoder(encoder, embeddings, buildId),
+      images: tower && {
+        ...tower,
+        embed: embeddings.over(tower.embed, `${buildId} ${images?.facts}`),
+      },
     };
   }
 
@@ -144,19 +169,25 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
       ...this.#watch(name, options),
     });
     const runtime = await started(name, tensors);
-    if (image === null) return { kind: 'tensors', tensors, classifier: null, ...runtime };
     try {
-      const classifier = await this.#images.open(tensors, image);
-      return { kind: 'tensors', tensors, classifier, ...runtime };
+      const served = await this.#cached(tensors, source, isBatched);
+      const classifier = image && (await this.#images.open(served, image));
+      return { kind: 'tensors', tensors: served, classifier, ...runtime };
     } catch (error) {
       await tensors.stop();
       throw error;
     }
   }
 
-  /** Ends what its models share. */
-  close(): void {
-    this.#images.close();
+  /** A model whose answers are kept, if any are and it gives equal inputs equal outputs. */
+  async #cached(
+    model: TensorModel,
+    source: string,
+    isBatched: boolean | null,
+  ): Promise<TensorRuntime['tensors']> {
+    const { tensors: cache } = this.#server;
+    if (!cache || (await containsAny(graphFileOf(source), RANDOM_OPERATORS))) return model;
+    return cache.over(model, await graphBuildId(await graphFiles(source), isBatched));
   }
 
   #batching(
@@ -193,8 +224,15 @@ export class EncoderLoader implements ModelLoader<EncoderRuntime | TensorRuntime
   }
 }
 
+/** @throws UsageError */
+function precisionOf({ precision }: EncoderOptions): EncoderPrecision {
+  if (precision === 'auto') return 'fp32';
+  if (precision === 'fp32' || precision === 'int8') return precision;
+  throw new UsageError(`--precision ${precision}: encoders take auto, fp32 and int8`);
+}
+
 /** Starts a model; returns the parts that every runtime has. */
-async function started(id: string, model: TextModel | TensorModel) {
+async function started(id: string, model: StatelessModel) {
   try {
     await model.start();
   } catch (error) {
@@ -224,13 +262,13 @@ async function started(id: string, model: TextModel | TensorModel) {
 
 const IDLE_POLL_MS = 20;
 
-async function untilIdle(model: TextModel | TensorModel): Promise<void> {
+async function untilIdle(model: StatelessModel): Promise<void> {
   while (isBusy(model)) {
     await new Promise((go) => setTimeout(go, IDLE_POLL_MS));
   }
 }
 
 /** Its statistics are those of the moment in which they are asked for. */
-function isBusy({ stats }: TextModel | TensorModel): boolean {
+function isBusy({ stats }: StatelessModel): boolean {
   return stats.numWaiting + stats.numRunning > 0;
 }

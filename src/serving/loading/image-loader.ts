@@ -1,7 +1,7 @@
 import { ImageClassifier, ImageConfigError } from '../../front/images/image-classifier.ts';
 import type { TensorModel } from '../../front/tensors/tensor-model.ts';
 import { type ImageConfig, preprocessingOf } from '../../front/images/image-config.ts';
-import { ImagePool } from '../../front/images/image-pool.ts';
+import type { ImagePool } from '../../front/images/image-pool.ts';
 import { NEVER_ABORTED } from '../../front/never-aborted.ts';
 import { CONFIG_FILE } from '../../front/registry/repository-config.ts';
 import { readBounded } from '../../files/read-bounded.ts';
@@ -10,27 +10,29 @@ import { MODEL_LIMITS } from '../../model-limits.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
 /** An image of one pixel. */
-const DOT = Buffer.from('R0lGODlhAQABAIABAP///wAAACwAAAAAAQABAAACAkQBADs=', 'base64');
+export const DOT = Buffer.from('R0lGODlhAQABAIABAP///wAAACwAAAAAAQABAAACAkQBADs=', 'base64');
 
-/** Makes classifiers of models that take images. Their images share the threads. */
+/** Makes classifiers of models that take images. */
 export class ImageLoader {
-  #pool: ImagePool | null = null;
+  readonly #pool: ImagePool;
+
+  constructor(pool: ImagePool) {
+    this.#pool = pool;
+  }
 
   /** @param model started @throws UsageError when the section `image` does not fit it */
-  async open(model: TensorModel, config: ImageConfig): Promise<ImageClassifier> {
-    this.#pool ??= new ImagePool();
+  async open(
+    model: Pick<TensorModel, 'infer' | 'signature'>,
+    config: ImageConfig,
+  ): Promise<ImageClassifier> {
     const labels = config.labels === undefined ? [] : await readLabels(config.labels);
     const classifier = classifierOf(model, config, labels, this.#pool);
     // The first image would wait for a thread; and without the decoder all would fail.
     const job = { file: DOT, preprocessing: preprocessingOf(config), datatype: 'FP32' } as const;
-    await this.#pool.run(job, { client: '', signal: NEVER_ABORTED }).catch((error: unknown) => {
+    await this.#pool.numbers(job, { client: '', signal: NEVER_ABORTED }).catch((error: unknown) => {
       throw new UsageError(`${CONFIG_FILE}: image: ${reasonOf(error)}`);
     });
     return classifier;
-  }
-
-  close(): void {
-    this.#pool?.close();
   }
 }
 

@@ -34,6 +34,7 @@ export async function openDecoderEncoder({
       givesTokens: false,
       embed: refuse,
       embedTokens: refuse,
+      embedSparse: refuse,
       score: refuse,
       classify: refuse,
     };

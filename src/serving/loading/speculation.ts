@@ -1,5 +1,6 @@
 import type { DeviceOptions } from '../../engine/gpu/device-options.ts';
 import type { SpeculativeOptions } from '../../engine/process/protocol.ts';
+import type { DecoderManifest } from '../../model/manifest.ts';
 import { inspectModelFolder } from '../../model/folder/model-folder.ts';
 import { buildWithProgress } from './build-model.ts';
 import type { KernelChoice } from '../choices/kernels.ts';
@@ -23,7 +24,7 @@ export async function speculation(
   choice: Pick<PrecisionChoice, 'precision' | 'activationDtype'> &
     Pick<KernelChoice, 'nativeKernels'>,
   device: DeviceOptions,
-  { vocabSize }: { readonly vocabSize: number },
+  { vocabSize }: Pick<DecoderManifest, 'vocabSize'>,
 ): Promise<SpeculativeOptions | null> {
   const { speculative, speculativeTokens: maxTokens, draftModel, kvCacheDtype } = options;
   if (speculative === 'draft' && draftModel === undefined) {

@@ -8,6 +8,7 @@ import { TextGenerator } from '../../front/generation/text-generator.ts';
 import type { ClassOfCaller } from '../../front/generation/prompt-reader.ts';
 import { warmUp } from '../../front/generation/warm-up.ts';
 import { warmUpPrompts } from '../../front/prompts/warm-up-prompts.ts';
+import type { ImagePool } from '../../front/images/image-pool.ts';
 import { GrammarChecker } from '../../front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../../front/grammars/grammar-vocabulary.ts';
 import { TokenSearch } from '../../front/grammars/token-search.ts';
@@ -20,6 +21,7 @@ import type { ModelLoader } from '../../front/registry/residency.ts';
 import { thoughtMarks } from '../../front/chat/thought-marks.ts';
 import { openDecoderEncoder } from './open-decoder-encoder.ts';
 import { loadTextModel } from '../../front/prompts/load-text-model.ts';
+import { imageMark } from '../../model/vision/placeholder.ts';
 import { roomForRank } from '../../model/graph/live-adapter-shape.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
 import type { MetricsHub } from '../../observability/metrics-hub.ts';
@@ -30,12 +32,13 @@ import { textBuildIds } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
 import { requireReach } from '../plan/engine-limits.ts';
 import { adapterLimits, hasLora, openAdapters } from '../plan/lora.ts';
-import { weightBytes } from '../plan/memory.ts';
+import { allWeightBytes, weightBytes } from '../plan/memory.ts';
 import { type ModelPlan, planModel } from '../plan/model-plan.ts';
 import { newEngine } from './new-engine.ts';
 import type { LoadingOption } from '../../settings/flag-sets.ts';
 import type { Options } from '../../settings/options.ts';
 import { openPrefetching } from './open-prefetching.ts';
+import { openVision, towerOf, visionOf } from './open-vision.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
 import { samplingOf } from '../plan/sampling.ts';
 import { speculation } from './speculation.ts';
@@ -55,6 +58,8 @@ export interface TextModelLoaderOptions {
   /** Whether several clients share the queue. */
   readonly isShared: () => boolean;
   readonly kvEvents: KvEventPublisher | null;
+  /** Reads images of all models; each has a reader of its own if left out. Null for text alone. */
+  readonly images?: ImagePool | null;
   /** Prompts that are computed before a model is ready, and pinned. */
   readonly prefetch?: readonly PinnedPrompt[];
 }
@@ -80,7 +85,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
   /** Downloads the model if it has to. @throws UsageError, ModelError */
   async estimate(definition: ModelDefinition): Promise<number> {
     const plan = await this.#plan(definition);
-    return weightBytes(plan) + plan.limits.kvCacheMemory;
+    return allWeightBytes(plan) + plan.limits.kvCacheMemory;
   }
 
   /** @throws UsageError, ModelError, TokenizerError, EngineError */
@@ -96,7 +101,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { calibrate } = plan;
     const formats = { ...choice, ...kernels };
     const { specialTokensInContent, maxQueue, maxQueueTokens } = options;
-    const textSource = { ...chosen.text, specialTokensInContent };
+    const sees = this.#server.images === null ? null : await visionOf(name, plan, logger);
+    const mark = sees === null ? undefined : imageMark(sees.config);
+    const textSource = { ...chosen.text, specialTokensInContent, imageMark: mark };
     const textModel = await loadTextModel(textSource);
     for (const warning of textModel.warnings) logger.warn({ model: name }, warning);
     onState('building');
@@ -104,7 +111,13 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const maxAdapterRank = withLora ? roomForRank(options.maxLoraRank) : undefined;
     const model = await buildWithProgress(
       chosen.source,
-      { ...formats, maxModelLen: limits.maxModelLen, maxAdapterRank, calibrate },
+      {
+        ...formats,
+        maxModelLen: limits.maxModelLen,
+        maxAdapterRank,
+        calibrate,
+        takesEmbeddings: sees !== null,
+      },
       options.kvCacheDtype,
     );
     requireReach(limits, model.manifest);
@@ -118,6 +131,17 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const vocabulary = await grammarVocabulary(tokenizer, vocabSize);
     const { stepTimeout } = options;
     const engine = newEngine({ model: name, instances, stepTimeout, logger, kvEvents });
+    const seeing =
+      sees &&
+      (await openVision({
+        name,
+        part: sees,
+        options,
+        logger,
+        isShared,
+        pool: this.#server.images ?? null,
+      }));
+    const vision = seeing?.vision ?? null;
     // Its first thread starts while the engine does, or with the first prompt that is long.
     const minThreads = options.warmup === 'off' ? 0 : 1;
     const pool = new PromptPool(textSource, { minThreads, maxThreads: options.tokenizerPoolSize });
@@ -127,7 +151,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       isShared,
       ...(maxQueueTokens === undefined ? {} : { maxQueueTokens }),
     });
-    const prompts = new PromptEncoder({ model: textModel, admission, pool });
+    const prompts = new PromptEncoder({ model: textModel, admission, pool, images: vision });
     const prefetchModel = { prompts, model: { id: name, maxModelLen: limits.maxModelLen } };
     const withNextTurns = options.prefetchNextTurn;
     const prefetching = openPrefetching(prefetchModel, { engine, admission, withNextTurns });
@@ -139,12 +163,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
         attention,
         blockEvents: this.#server.kvEvents !== null,
-        speculative: await speculation(
-          options,
-          formats,
-          chosenDevice.device,
-          chosen.decoder.config,
-        ),
+        speculative: await speculation(options, formats, chosenDevice.device, model.manifest),
         grammarVocabulary: vocabulary,
         adapters: withLora ? adapterLimits(options) : undefined,
       });
@@ -161,11 +180,11 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     } catch (error) {
       prefetching.close();
       pool.close();
-      await engine.stop();
+      await Promise.all([engine.stop(), seeing?.stop()]);
       throw error;
     }
 
-    const metrics = hub.of(name, { engine, admission });
+    const metrics = hub.of(name, { engine, admission, vision });
     const search = new TokenSearch(vocabulary.tokens);
     const grammars = new GrammarChecker({ vocabulary, size: options.grammarPoolSize });
     const observe = observeAll(
@@ -178,7 +197,14 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const chatFormat = chatFormatOf(chatTemplate?.text ?? '', options);
     const { reasoning } = chatFormat;
     const { reasoningBudget = null } = options;
-    const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds, observe });
+    const generator = new TextGenerator({
+      engine,
+      tokenizer,
+      admission,
+      vision,
+      eosTokenIds,
+      observe,
+    });
     const { family, numParameters, precision } = model.manifest;
     const { format, quantization } = chosen;
     return {
@@ -225,22 +251,30 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         },
       },
       ...prefetching.parts,
-      ...textBuildIds({
+      ...(await textBuildIds({
         model,
+        tower: sees && towerOf(sees, options),
         tokenizer,
         device: `${engine.info.device} ${chosenDevice.adapter ?? ''}`,
         runtimeVersion: engine.info.runtimeVersion,
         attention,
-      }),
+      })),
       how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
-      memoryBytes: weightBytes(plan, numParameters) + engine.info.kvCacheBytes,
-      pids: () => ('pids' in engine ? engine.pids : [engine.pid]),
+      takesImages: vision !== null,
+      memoryBytes:
+        weightBytes(plan, numParameters) +
+        engine.info.kvCacheBytes +
+        (seeing?.encoder.memoryBytes ?? 0),
+      pids: () => [
+        ...('pids' in engine ? engine.pids : [engine.pid]),
+        ...(seeing?.encoder.pids ?? []),
+      ],
       async stop() {
         admission.close();
         prefetching.close();
         pool.close();
         grammars.close();
-        await engine.stop();
+        await Promise.all([engine.stop(), seeing?.stop()]);
       },
     };
   }

@@ -13,6 +13,7 @@ import {
   parseHubReference,
 } from '../../model/hub/hub-repository.ts';
 import { usedHub } from '../../model/hub/used-hub.ts';
+import { hasImageTokens } from '../../model/vision/mmproj.ts';
 import { hubReferenceOf, isOnHub } from './find-model.ts';
 import { withProgressBar } from '../progress/progress-bar.ts';
 
@@ -28,7 +29,11 @@ export function downloadModel(
   pickVariant: PickVariant,
   onProgress: (done: number, total: number) => void,
 ): Promise<string> {
-  return pullHubModel(parseHubReference(reference), { ...pullOptions(onProgress), pickVariant });
+  return pullHubModel(parseHubReference(reference), {
+    ...pullOptions(onProgress),
+    pickVariant,
+    wantsMmproj: hasImageTokens,
+  });
 }
 
 /**

@@ -10,6 +10,8 @@ import { fileExists } from '../../files/file-exists.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
+import { inspectVision } from '../../model/vision/vision-folder.ts';
+import type { VisionPart } from '../../model/vision/vision-part.ts';
 import { PRESETS } from '../../model/huggingface/presets.ts';
 import type { ModelFormat } from '../../server/runtimes.ts';
 import type { ChosenDevice, RunnableModel } from '../choices/device.ts';
@@ -30,6 +32,8 @@ export interface ChosenModel {
   readonly source: ModelSource;
   readonly decoder: BuildableModel | ExportFolder;
   readonly text: TextSource;
+  /** The part that sees; null for a model that takes text alone. */
+  readonly vision: VisionPart | null;
   readonly format: ModelFormat;
   /** Quantization of a GGUF file, such as `Q4_K_M`; null for others. */
   readonly quantization: string | null;
@@ -37,7 +41,10 @@ export interface ChosenModel {
 
 const FORMATS = { huggingface: 'safetensors', gguf: 'gguf', export: 'onnx' } as const;
 /** Random weights are in no file but the graph's. */
-const MADE_UP = { format: 'onnx', quantization: null } as const;
+const MADE_UP = { format: 'onnx', quantization: null, vision: null } as const;
+
+/** Value of `--mmproj` that leaves the part that sees out. */
+const NO_MMPROJ = 'off';
 
 /** Default of `--model`: the embedded model, or a shape that any weights go into. */
 export function defaultModel(hasRandomWeights: boolean): string {
@@ -58,8 +65,9 @@ export async function chooseModel(
     adapter,
     modelRepository,
     chatTemplate,
+    mmproj,
   }: Options<'model' | 'randomWeights'> &
-    Partial<Options<'precision' | 'adapter' | 'modelRepository' | 'chatTemplate'>>,
+    Partial<Options<'precision' | 'adapter' | 'modelRepository' | 'chatTemplate' | 'mmproj'>>,
   deviceFor: (model: RunnableModel) => Promise<ChosenDevice | null>,
 ): Promise<ChosenModel> {
   if (randomWeights !== undefined) {
@@ -81,9 +89,22 @@ export async function chooseModel(
     source: { kind: 'folder', path, adapter: adapter && (await localAdapterFolder(adapter)) },
     decoder,
     text,
+    vision: await visionOf(folder, mmproj),
     format: FORMATS[folder.kind],
     quantization: folder.kind === 'gguf' ? folder.fileType : null,
   };
+}
+
+/** @param mmproj of --mmproj @throws UsageError, ModelError */
+async function visionOf(
+  { kind, path, config }: ModelFolder,
+  mmproj: string | undefined,
+): Promise<VisionPart | null> {
+  if (mmproj === NO_MMPROJ) return null;
+  if (mmproj !== undefined && kind !== 'gguf') {
+    throw new UsageError(`--mmproj is for a GGUF model, and ${path} is none`);
+  }
+  return kind === 'export' ? null : inspectVision(path, config.hiddenSize, mmproj);
 }
 
 /** @throws UsageError for a template that can't be used */

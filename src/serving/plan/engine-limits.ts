@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import type { PrefixTierLimits } from '../../engine/prefix-tier/open-tier.ts';
 import type { EngineOptions } from '../../engine/process/protocol.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
 import { type ChosenDevice, gpuOf } from '../choices/device.ts';
@@ -17,7 +19,8 @@ type LimitOptions = Options<
   | 'threads'
   | 'durableKv'
   | 'kvCacheDtype'
->;
+> &
+  Partial<Options<'prefixCacheMemory' | 'prefixCacheDir' | 'prefixCacheSize' | 'prefixCacheAge'>>;
 
 /** The model's properties that limit flags. */
 interface LimitedModel {
@@ -82,6 +85,17 @@ export function engineLimits(
       `--durable-kv needs --device cpu: the memory of ${gpu.device.name} is lost with the engine`,
     );
   }
+  const prefixTier = prefixTierLimits(options);
+  if (prefixTier && gpu) {
+    throw new UsageError(
+      `--prefix-cache-dir and --prefix-cache-memory need --device cpu, not ${gpu.device.name}`,
+    );
+  }
+  if (prefixTier && !options.prefixCaching) {
+    throw new UsageError(
+      '--prefix-cache-dir and --prefix-cache-memory need --prefix-caching: leave out --no-prefix-caching',
+    );
+  }
   if (maxNumBatchedTokens < maxNumSeqs) {
     throw new UsageError(
       `--max-num-batched-tokens ${maxNumBatchedTokens} is below --max-num-seqs ${maxNumSeqs}: ` +
@@ -98,7 +112,19 @@ export function engineLimits(
     targetItlMs: options.targetItlMs ?? null,
     threads: options.threads,
     durableKv: options.durableKv,
+    prefixTier,
   };
+}
+
+/** Where prefixes go that leave the KV cache; null if they are forgotten. */
+function prefixTierLimits({
+  prefixCacheMemory: memoryBytes = 0,
+  prefixCacheDir,
+  prefixCacheSize: maxBytes = Infinity,
+  prefixCacheAge: maxAgeMs = Infinity,
+}: LimitOptions): PrefixTierLimits | null {
+  if (prefixCacheDir === undefined) return memoryBytes === 0 ? null : { memoryBytes, folder: null };
+  return { memoryBytes, folder: { path: resolve(prefixCacheDir), maxBytes, maxAgeMs } };
 }
 
 /**

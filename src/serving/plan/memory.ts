@@ -1,7 +1,10 @@
 /** Memory that a model takes, known before anything of it is built (docs/sizing.md). */
 import { bytesOfPositions, kvShape } from '../../engine/kv-shape.ts';
+import { stateSize } from '../../model/graph/decoder-states.ts';
+import { numKvLayers } from '../../model/graph/layer-kinds.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import type { Precision } from '../../model/manifest.ts';
+import { towerParameters } from '../../model/vision/tower-size.ts';
 import type { Options } from '../../settings/options.ts';
 import type { KernelChoice } from '../choices/kernels.ts';
 import type { PrecisionChoice } from '../choices/precision-choice.ts';
@@ -32,6 +35,9 @@ export const BYTES_PER_WEIGHT: Readonly<Record<Precision, WeightBytes>> = {
   int4: { layers: 0.62, vocabulary: 1.06 },
 };
 
+/** Bytes for each value: a step reads one state, and writes another. */
+const BYTES_OF_STATES = 2 * Float32Array.BYTES_PER_ELEMENT;
+
 /**
  * Resident memory of a server without a model: its front, and an engine process beside weights and KV cache.
  * Measured 280 to 450 MiB from 5M to 1B parameters.
@@ -53,7 +59,27 @@ export function weightBytes({ chosen: { decoder }, choice }: Computed, numParame
   return inLayers * layers + inVocabulary * vocabulary;
 }
 
-/** Memory of the KV cache of a text of `numTokens`, in whole pages; null of an export. */
+/** Memory of all weights of a plan, those of the part that sees included. */
+export function allWeightBytes(
+  plan: Computed & {
+    readonly chosen: Pick<ChosenModel, 'vision'>;
+    readonly options: Options<'visionPrecision'>;
+  },
+): number {
+  return weightBytes(plan) + towerBytes(plan.chosen, plan.options.visionPrecision);
+}
+
+/** Memory of the weights of the part that sees; 0 of a model that takes text alone. */
+function towerBytes(
+  { vision }: Pick<ChosenModel, 'vision'>,
+  precision: Options<'visionPrecision'>['visionPrecision'],
+): number {
+  if (vision === null) return 0;
+  const { layers } = BYTES_PER_WEIGHT[precision === 'int8' ? 'int8' : 'fp32'];
+  return towerParameters(vision.config.shape) * layers;
+}
+
+/** Memory of the KV cache of a text of `numTokens`, in whole pages, and of its states; null of an export. */
 export function kvCacheBytes(
   {
     chosen: { decoder },
@@ -64,18 +90,18 @@ export function kvCacheBytes(
   numTokens: number,
 ): number | null {
   if (decoder.kind === 'export') return null;
-  const { numLayers, numKvHeads, headDim } = decoder.config;
+  const { numKvHeads, headDim } = decoder.config;
   const other = options.kvCacheDtype === 'int8' ? 'int8' : choice.activationDtype;
   const shape = kvShape(
     {
       kernels: nativeKernels === undefined ? 'onnxruntime' : 'native',
       kvCacheDtype: nativeKernels?.kvCacheDtype ?? other,
-      numLayers,
+      numLayers: numKvLayers(decoder.config),
       numKvHeads,
       headDim,
     },
     1,
     numTokens,
   );
-  return bytesOfPositions(shape, shape.capacity);
+  return bytesOfPositions(shape, shape.capacity) + BYTES_OF_STATES * stateSize(decoder.config);
 }

@@ -1,9 +1,10 @@
 /** Plan of how a model runs, decided before anything of it is built. */
+import { requireFolder } from '../../files/named-files.ts';
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import { resolveAttention } from './attention.ts';
 import { type ChosenDevice, chooseDevice, gpuOf } from '../choices/device.ts';
 import { type EngineLimits, engineLimits } from './engine-limits.ts';
-import { weightBytes } from './memory.ts';
+import { allWeightBytes } from './memory.ts';
 import { LOADING, type LoadingOption } from '../../settings/flag-sets.ts';
 import { type KernelChoice, resolveKernels } from '../choices/kernels.ts';
 import { hasLora, requireLora } from './lora.ts';
@@ -69,8 +70,10 @@ export async function planModel(
   const options = withTuning(given, tuning);
   const limits = engineLimits(options, config, chosenDevice, {
     numModels,
-    weightBytes: weightBytes({ chosen, choice }),
+    weightBytes: allWeightBytes({ chosen, choice, options }),
   });
+  const folder = limits.prefixTier?.folder?.path;
+  if (folder !== undefined) await requireFolder('--prefix-cache-dir', folder);
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
   if (hasLora(options)) requireLora(kind, chosenDevice, precision);
   const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);

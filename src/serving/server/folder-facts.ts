@@ -4,6 +4,7 @@ import PQueue from 'p-queue';
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import { generationDefaults, readGenerationDefaults } from '../../front/text/generation-config.ts';
 import { readTokenizerConfig } from '../../front/text/tokenizer-files.ts';
+import { inspectDual } from '../../model/dual/dual-folder.ts';
 import { inspectEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 import { GENAI_CONFIG, readGenaiConfig } from '../../model/export/export-folder.ts';
 import { statedFileType } from '../../model/gguf/file-type.ts';
@@ -14,9 +15,10 @@ import { measure } from '../../model/hub/hub-cache.ts';
 import { isHubReference } from '../../model/hub/hub-repository.ts';
 import { parseDecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
+import { canSee } from '../../model/vision/vision-folder.ts';
 import { SHARD_INDEX, SINGLE_FILE } from '../../model/huggingface/safetensors.ts';
 import type { ModelFacts } from '../../server/context.ts';
-import { capabilitiesOfEncoder } from '../../server/describe-models.ts';
+import { capabilitiesOfEncoder, capabilitiesOfText } from '../../server/describe-models.ts';
 import { kindOf } from '../loading/encoder-loader.ts';
 
 /** Folders that are looked into at once. */
@@ -57,7 +59,8 @@ export class FolderFacts {
         return { ...GRAPH, maxModelLen: null, capabilities: ['infer'], bytes };
       case 'encoder': {
         const { kind, maxTokens, graph } = await inspectEncoderFolder(path);
-        const capabilities = capabilitiesOfEncoder(kind);
+        const takesImages = (await inspectDual(path)) !== null;
+        const capabilities = capabilitiesOfEncoder(kind, takesImages);
         const format = graph.type === 'weights' ? 'safetensors' : 'onnx';
         return { ...GRAPH, format, maxModelLen: maxTokens, capabilities, bytes };
       }
@@ -67,7 +70,8 @@ export class FolderFacts {
         const maxModelLen = typeof wanted === 'number' ? wanted : facts.maxModelLen;
         // A GGUF file's template is behind its vocabulary, which takes a while to read.
         const canChat = !isGguf(path) && (await readTokenizerConfig(path)).chatTemplates.size > 0;
-        const capabilities = canChat ? ['completions', 'chat'] : ['completions'];
+        const sees = canChat && (await canSee(path));
+        const capabilities = capabilitiesOfText(canChat, sees);
         return { ...facts, maxModelLen, capabilities, bytes };
       }
     }

@@ -1,6 +1,7 @@
 /** A server, put together from its settings. */
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import { ImagePool } from '../../front/images/image-pool.ts';
 import { ModelRegistry } from '../../front/registry/model-registry.ts';
 import { LIMITS } from '../../limits.ts';
 import { NO_ALIASES, VLLM_ALIASES } from '../../observability/aliases.ts';
@@ -35,6 +36,7 @@ import { openAccess } from './access.ts';
 import { FolderFacts } from './folder-facts.ts';
 import { followRepository } from './follow-repository.ts';
 import { openKvEvents } from './kv-events.ts';
+import { imageSources } from './image-sources.ts';
 import { logRegistryEvent } from './log-registry.ts';
 import { openBatches } from './open-batches.ts';
 import { openPorts, type Ports } from './open-ports.ts';
@@ -112,8 +114,16 @@ async function openParts(
   });
   const kvEvents = await openKvEvents(options, places);
   closers.add(() => kvEvents?.close());
-  const encoders = new EncoderLoader({ options, logger, isShared, embeddings: shared.embeddings });
-  closers.add(() => encoders.close());
+  const images = new ImagePool();
+  closers.add(() => images.close());
+  const encoders = new EncoderLoader({
+    options,
+    logger,
+    isShared,
+    images,
+    embeddings: shared.embeddings,
+    tensors: shared.tensors,
+  });
   const loader = new AnyModelLoader(
     new TextModelLoader({
       options,
@@ -124,6 +134,7 @@ async function openParts(
       targets,
       classOf: (caller) => grantedClass(tiers, caller),
       isShared,
+      images,
       kvEvents: kvEvents?.publisher ?? null,
       prefetch: options.prefetch === undefined ? [] : await readPinnedPrompts(options.prefetch),
     }),
@@ -176,6 +187,7 @@ async function openParts(
       metrics.countCut('share');
       logger.warn({ client, bytes }, 'an answer was cut: its client did not read');
     }),
+    images: imageSources(options, batches, logger),
     responses: new ResponseStore(options.responseStoreSize),
     config,
     keys: access.keys,

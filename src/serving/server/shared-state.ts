@@ -5,6 +5,7 @@
 import type { Logger } from 'pino';
 import { EmbeddingCache } from '../../front/response-cache/embedding-cache.ts';
 import { GenerationCache } from '../../front/response-cache/generation-cache.ts';
+import { TensorCache } from '../../front/response-cache/tensor-cache.ts';
 import { TwoLevelCache } from '../../front/response-cache/two-level-cache.ts';
 import { LIMITS } from '../../limits.ts';
 import { RedisAnswers } from '../../net/redis-answers.ts';
@@ -20,6 +21,8 @@ import { UsageError } from '../../settings/usage-error.ts';
 export interface SharedState {
   /** Null keeps no answers. */
   readonly answers: GenerationCache | null;
+  /** Answers of models without state; null keeps none. */
+  readonly tensors: TensorCache | null;
   /** Null keeps no vectors. */
   readonly embeddings: EmbeddingCache | null;
   /** Usage of each client. */
@@ -49,15 +52,18 @@ export async function openSharedState(
       ttlMs: responseCacheTtl * 1000,
       second,
     });
-  const answers = responseCache === 0 ? null : new GenerationCache(storeOf(responseCache));
+  const answerStore = responseCache === 0 ? null : storeOf(responseCache);
+  const answers = answerStore && new GenerationCache(answerStore);
+  const tensors = answerStore && new TensorCache(answerStore);
   const embeddings = embeddingCache === 0 ? null : new EmbeddingCache(storeOf(embeddingCache));
-  const caches = new Map<string, GenerationCache | EmbeddingCache>();
+  const caches = new Map<string, GenerationCache | TensorCache | EmbeddingCache>();
   if (answers) caches.set('generation', answers);
+  if (tensors) caches.set('tensors', tensors);
   if (embeddings) caches.set('embedding', embeddings);
   const usage = new Usage();
   metrics.extend((registry) => registerUsageMetrics(registry, usage));
   metrics.extend((registry) => registerCacheMetrics(registry, { caches, redis }));
-  return { answers, embeddings, usage, redis };
+  return { answers, tensors, embeddings, usage, redis };
 }
 
 /** With the password of its file. @throws UsageError */

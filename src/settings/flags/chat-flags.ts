@@ -1,5 +1,5 @@
 import type { FlagSpec } from './flag-spec.ts';
-import { count, text } from './values.ts';
+import { count, listOf, text } from './values.ts';
 
 /** Flags of answers that `run` and `generate` request. */
 export const CHAT_FLAGS = {
@@ -7,6 +7,12 @@ export const CHAT_FLAGS = {
     flags: '--system <text>',
     description: 'system message',
     schema: text.optional(),
+  },
+  image: {
+    flags: '--image <file>',
+    description: 'image that the question is about, for a model that sees; again for another one',
+    schema: listOf(text).optional(),
+    list: 'whole',
   },
   maxTokens: {
     flags: '--max-tokens <n>',

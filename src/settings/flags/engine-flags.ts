@@ -4,6 +4,7 @@ import {
   byteSize,
   count,
   decimal,
+  duration,
   oneOf,
   readable,
   seconds,
@@ -77,6 +78,34 @@ export const ENGINE_FLAGS = {
   sharePrefixCache: {
     flags: '--share-prefix-cache',
     description: 'share the prefix cache among clients with different keys',
+  },
+  prefixCacheMemory: {
+    flags: '--prefix-cache-memory <size>',
+    description: 'memory beside the KV cache for prefixes that leave it (CPU)',
+    schema: byteSize,
+    default: 0,
+    defaultText: 'none',
+  },
+  prefixCacheDir: {
+    flags: '--prefix-cache-dir <folder>',
+    description:
+      'folder for prefixes that leave the KV cache, shared by restarts and replicas (CPU)',
+    schema: text.optional(),
+    defaultText: 'none',
+  },
+  prefixCacheSize: {
+    flags: '--prefix-cache-size <size>',
+    description: 'disk for that folder, all models and servers together',
+    schema: byteSize,
+    default: 10 * 2 ** 30,
+    defaultText: '10g',
+  },
+  prefixCacheAge: {
+    flags: '--prefix-cache-age <duration>',
+    description: 'prefixes unused for longer are removed from that folder; -1 keeps them',
+    schema: duration,
+    default: 7 * 24 * 3_600_000,
+    defaultText: '168h',
   },
   prefetch: {
     flags: '--prefetch <file>',

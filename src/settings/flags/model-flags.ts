@@ -1,6 +1,7 @@
 import { PRECISIONS } from '../../model/manifest.ts';
 import { REASONING_FORMATS } from '../../front/chat/reasoning-formats.ts';
 import { TOOL_CALL_FORMATS } from '../../front/tool-calls/formats.ts';
+import { LIMITS } from '../../limits.ts';
 import type { FlagSpec } from './flag-spec.ts';
 import { count, inWords, listOf, oneOf, text } from './values.ts';
 
@@ -46,6 +47,25 @@ export const MODEL_FLAGS = {
     schema: oneOf(['auto', ...PRECISIONS]),
     isBasic: true,
     default: 'auto',
+  },
+  mmproj: {
+    flags: '--mmproj <file>',
+    description: 'GGUF file with the part that sees, for a GGUF model; off: no images',
+    schema: text.optional(),
+    defaultText: 'the one beside the model',
+  },
+  visionPrecision: {
+    flags: '--vision-precision <name>',
+    description: 'of the part that sees, in a model that does: auto (fp32), fp32 or int8',
+    schema: oneOf(['auto', 'fp32', 'int8']),
+    default: 'auto',
+  },
+  imageMaxTokens: {
+    flags: '--image-max-tokens <n>',
+    description:
+      'tokens of an image, for a model that keeps its shape; larger ones are made smaller',
+    schema: count(1),
+    default: LIMITS.imageTokens,
   },
   calibrate: {
     flags: '--calibrate <file>',

@@ -8,7 +8,6 @@ export interface OtherFlag {
   readonly except?: readonly string[];
 }
 
-const NO_IMAGES = 'there are no images here, only text';
 const ONE_DEVICE = 'a model runs on one device; --instances N has several engine processes of it';
 const LENGTH = 'requests say how long an answer may get: max_tokens';
 const ON_HUB = 'write --model hf:owner/name:FILE@REVISION';
@@ -46,7 +45,6 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
       answer: '/docs and /openapi.json say nothing of this server; a proxy can close them',
     },
     '--num-gpu-blocks-override': { answer: 'use --kv-cache-memory SIZE, such as 4g' },
-    '--limit-mm-per-prompt': { answer: NO_IMAGES },
     '--cpu-offload-gb': { answer: 'weights are on one device, --device cpu or a GPU' },
     '--hf-overrides': { answer: "change the model's config.json" },
     '--rope-scaling': { answer: "change the model's config.json" },
@@ -78,8 +76,8 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '--lora-scaled': {
       answer: 'use --lora-modules name=FOLDER; requests have `lora` with a scale',
     },
-    '--mmproj': { answer: NO_IMAGES },
-    '-mm': { answer: NO_IMAGES },
+    '--mmproj-url': { answer: 'download it, and write --mmproj FILE' },
+    '-mmu': { answer: 'download it, and write --mmproj FILE' },
     '--main-gpu': { answer: 'use --device-id N' },
     '-mg': { answer: 'use --device-id N' },
     '--split-mode': { answer: ONE_DEVICE },
@@ -109,6 +107,8 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '--cache-list': { answer: 'use `chairlift list`' },
     '-cl': { answer: 'use `chairlift list`' },
     '--completion-bash': { answer: 'use `chairlift completion bash`' },
-    '--slot-save-path': { answer: 'what the cache holds is not saved to disk' },
+    '--slot-save-path': {
+      answer: 'use --prefix-cache-dir: prefixes are saved and found by themselves',
+    },
   }),
 );

@@ -42,11 +42,18 @@ const cacheType = among(
   },
 );
 
+/** A size in a unit of theirs. @param unit of ours */
+const sizeIn = (unit: 'm' | 'g') => (value: string, place: Place) => {
+  if (!/^\d+(\.\d+)?$/.test(value)) throw badValue(value, place, 'expected a number of at least 0');
+  return `${value}${unit}`;
+};
+
 export const SAME: ReadonlyMap<string, SameFlag> = new Map(
   Object.entries<SameFlag>({
     // vLLM
     '--kv-cache-memory-bytes': { to: 'kv-cache-memory' },
     '--enable-prefix-caching': { to: 'prefix-caching' },
+    '--kv-offloading-size': { to: 'prefix-cache-memory', text: sizeIn('g') },
     '--no-enable-prefix-caching': { to: 'no-prefix-caching' },
     '--ssl-certfile': { to: 'tls-cert' },
     '--ssl-keyfile': { to: 'tls-key' },
@@ -78,6 +85,8 @@ export const SAME: ReadonlyMap<string, SameFlag> = new Map(
     '--disable-uvicorn-access-log': { to: 'log-level', fixed: 'warn' },
     '--base-url': { to: 'url' },
     // llama-server
+    '--cache-ram': { to: 'prefix-cache-memory', text: sizeIn('m') },
+    '-cram': { to: 'prefix-cache-memory', text: sizeIn('m') },
     '--api-prefix': { to: 'root-path' },
     '--ctx-size': { to: 'max-model-len' },
     '--parallel': { to: 'max-num-seqs' },
@@ -116,6 +125,8 @@ export const SAME: ReadonlyMap<string, SameFlag> = new Map(
     '--cache-type-v': { to: 'kv-cache-dtype', text: cacheType },
     '-ctv': { to: 'kv-cache-dtype', text: cacheType },
     '--no-warmup': { to: 'warmup', fixed: 'off' },
+    '-mm': { to: 'mmproj' },
+    '--no-mmproj': { to: 'mmproj', fixed: 'off' },
     '--verbose': { to: 'log-level', fixed: 'debug' },
     '--log-verbose': { to: 'log-level', fixed: 'debug' },
     '-v': { to: 'log-level', fixed: 'debug' },

@@ -1,13 +1,6 @@
-import { parseDuration } from '../../front/registry/duration.ts';
 import { MODEL_CONTROLS } from '../../front/registry/model-control.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { byteSize, count, listOf, oneOf, preload, readable, seconds, text } from './values.ts';
-
-/** In milliseconds. */
-const duration = readable(
-  'a duration such as 5m, or -1 for no end',
-  (given) => parseDuration(given) ?? undefined,
-);
+import { byteSize, count, duration, listOf, oneOf, preload, seconds, text } from './values.ts';
 
 /** Which models a server has, and which of them it holds in memory. */
 export const REGISTRY_FLAGS = {

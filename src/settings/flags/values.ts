@@ -1,5 +1,6 @@
 /** Schemas of flags' values: each says in our words what it expects. */
 import { z } from 'zod';
+import { parseDuration } from '../../front/registry/duration.ts';
 import { usableCores } from '../../engine/cpu/usable-cores.ts';
 
 /** A text that `read` understands. @param expected what to say of others; `read` gives undefined for them */
@@ -98,6 +99,12 @@ export function decimal({ above, min, max, below }: Range) {
     return isIn ? value : undefined;
   });
 }
+
+/** In milliseconds. */
+export const duration = readable(
+  'a duration such as 5m, or -1 for no end',
+  (given) => parseDuration(given) ?? undefined,
+);
 
 export const port = count(0, 65_535);
 export const seconds = decimal({ above: 0 });

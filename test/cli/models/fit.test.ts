@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { describeFit } from '../../../src/cli/models/fit.ts';
@@ -32,6 +32,17 @@ test('a shape is measured in each precision, and fits or does not', async () => 
   expect(rowOf(report, 'int8')?.[1]).toBe('136 MiB');
   // Only our own kernels have it.
   expect(rowOf(report, 'int4-mixed')).toBeUndefined();
+});
+
+test('layers without keys and values count with their states', async () => {
+  const config = 'test/fixtures/hybrids/lfm2/config.json';
+  const lfm2: unknown = JSON.parse(await readFile(config, 'utf8'));
+  const path = join(await temporaryDirectory(), 'config.json');
+  const wide = { hidden_size: 65_536, num_attention_heads: 2, head_dim: 16, conv_L_cache: 8 };
+  await writeFile(path, JSON.stringify({ ...Object(lfm2), ...wide }));
+  const { report } = await fitOf(path, '--random-weights', '1', '--precision', 'fp32');
+  // 1 layer x 2 x 16 values x 4 bytes x 64 tokens, and 2 rows of 2 layers x 7 x 65,536 values x 4 bytes, rounded up.
+  expect(rowOf(report, 'fp32')?.[2]).toBe('8 MiB');
 });
 
 test('what does not fit is said with figures', async () => {

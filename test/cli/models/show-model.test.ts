@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { describeModel } from '../../../src/cli/models/show-model.ts';
@@ -19,7 +19,36 @@ test('a model that generates text', async () => {
     thinking: 'no',
     sampling: 'temperature 0.6, top_p 0.9; in `run`, /api and /infill also top_k 40, min_p 0.05',
   });
+  expect(await rowsOf('models/summit')).not.toHaveProperty('images');
+  for (const model of ['vision/smolvlm', 'gguf-vision/smolvlm', 'gguf-vision/smolvlm/smolvlm.gguf']) {
+    const images = /^yes, tiles of 32 pixels, 4 tokens each; tower of \S+ parameters$/;
+    expect(await rowsOf(`test/fixtures/${model}`)).toMatchObject({
+      images: expect.stringMatching(images),
+    });
+  }
+  expect(await rowsOf('test/fixtures/vision/gemma3')).toMatchObject({
+    images: expect.stringMatching(/^yes, squares of 32 pixels, 16 tokens each; tower of \S+ parameters$/),
+  });
+  expect(await rowsOf('test/fixtures/vision/qwen2.5-vl')).toMatchObject({
+    images: 'yes, a token for 8 x 8 pixels, up to 18; tower of 0.0M parameters',
+  });
   expect(await rowsOf('test/exports/hub')).toMatchObject({ kind: 'ONNX export, qwen3' });
+});
+
+test('a model whose layers have states', async () => {
+  const folder = await temporaryDirectory();
+  const lfm2 = 'test/fixtures/hybrids/lfm2';
+  await copyFile(join(lfm2, 'model.safetensors'), join(folder, 'model.safetensors'));
+  for (const name of ['tokenizer.json', 'tokenizer_config.json']) {
+    await copyFile(join('models/summit', name), join(folder, name));
+  }
+  const config: unknown = JSON.parse(await readFile(join(lfm2, 'config.json'), 'utf8'));
+  const wide = { ...Object(config), vocab_size: 4096 };
+  await writeFile(join(folder, 'config.json'), JSON.stringify(wide));
+  expect(await rowsOf(folder)).toMatchObject({
+    kind: 'Hugging Face checkpoint, lfm2',
+    layers: '3, 2 of them with states in place of attention, 128 values together',
+  });
 });
 
 test('text encoders', async () => {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openEncoder } from '../../../src/encoder/open-encoder.ts';
 import type { TokenInput } from '../../../src/encoder/process/protocol.ts';
-import type { EncoderPrecision } from '../../../src/model/encoder/bert-graph.ts';
+import type { EncoderPrecision } from '../../../src/model/encoder/encoder-nodes.ts';
 
 const vectors = z.array(z.array(z.number()));
 
@@ -51,7 +51,8 @@ export async function encoderIn(
     runner.run(inputs, (outcomes) => {
       for (const outcome of outcomes) {
         if (outcome.type === 'failed') throw new Error(outcome.message);
-        made.push(Float32Array.from(outcome.output[0]?.data ?? [], Number));
+        // The last output of a sparse encoder has its weights.
+        made.push(Float32Array.from(outcome.output.at(-1)?.data ?? [], Number));
       }
     });
     return made;

@@ -46,6 +46,10 @@ describe('the threads of the engine', () => {
 /** Takes minutes to compile. */
 const ENDLESS = `root ::= ${'("a" | "b"){1,300} '.repeat(200)}`;
 
+/** Each letter may belong to any of them, and each mask takes longer than the one before. */
+const WAYS = Array.from({ length: 300 }, (_, index) => `([a-z]+ "${index}"?)`);
+const AMBIGUOUS = `root ::= (${WAYS.join(' | ')})*`;
+
 function request(id: number, ebnf: string, owner: string) {
   return engineRequest({
     id,
@@ -79,14 +83,23 @@ describe('constrained sequences', () => {
   it('fail with the reason when a mask takes too long', async () => {
     const engine = new RandomTextEngine({ maskMs: 5 });
     ends.push(() => engine.grammars.release());
-    // Each letter may belong to any of them, and each mask takes longer than the one before.
-    const ways = Array.from({ length: 300 }, (_, index) => `([a-z]+ "${index}"?)`);
-    const ambiguous = `root ::= (${ways.join(' | ')})*`;
-    await engine.add({ ...request(1, ambiguous, 'b'), maxTokens: 1500 });
+    await engine.add({ ...request(1, AMBIGUOUS, 'b'), maxTokens: 1500 });
     await engine.runToEnd();
     expect(engine.outputs.get(1)?.at(-1)).toMatchObject({
       finishReason: 'error',
       error: 'its grammar takes too long to match',
     });
+  });
+
+  it('leave their thread to others when they end in the middle of a slow mask', async () => {
+    const engine = new RandomTextEngine({ maskMs: 300, timeoutMs: 3000 });
+    ends.push(() => engine.grammars.release());
+    const letter = VOCABULARY.tokens.indexOf('a');
+    const outputTokenIds = new Int32Array(400).fill(letter);
+    await engine.add({ ...request(1, AMBIGUOUS, 'b'), maxTokens: 1500, outputTokenIds });
+    await engine.step();
+    engine.engine.abort(1);
+    const digits = { ebnf: 'root ::= [0-9]{50}', field: 'test', owner: 'b' };
+    await expect(engine.grammars.compile(digits)).resolves.toBeUndefined();
   });
 });

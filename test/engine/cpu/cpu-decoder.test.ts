@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
-import type { EngineStats } from '../../../src/engine/stats.ts';
+import type { LoopStats } from '../../../src/engine/stats.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
@@ -186,7 +186,7 @@ describe.each(SETTINGS.slice(0, orLong(2, SETTINGS.length)))(
       return undisturbed;
     }
 
-    it.each<[string, Partial<EngineOptions>, keyof EngineStats | null]>([
+    it.each<[string, Partial<EngineOptions>, keyof LoopStats | null]>([
       ['prefixes from the cache', { prefixCaching: true }, 'prefixCacheHits'],
       ['memory for a third of them', scarce, 'numPreemptions'],
       ['both', { ...scarce, prefixCaching: true }, 'numPreemptions'],

@@ -168,7 +168,8 @@ describe('events of the prefix cache', () => {
     const log = new BlockLog();
     const kvCache = new SlotCache({ numSlots: 8, capacity: 200, maxPages: 40, blocks: log });
     const contents = () => {
-      const all = kvCache.owners().flatMap((owner, slot) => {
+      const all = Array.from({ length: kvCache.numSlots }, (_, slot) => slot).flatMap((slot) => {
+        const owner = kvCache.ownerOf(slot);
         if (owner) {
           const { cacheSalt } = owner.request;
           return [...prefixes(cacheSalt, owner.tokenIds(), owner.numComputedTokens)];

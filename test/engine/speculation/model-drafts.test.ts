@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ModelDrafts } from '../../../src/engine/speculation/model-drafts.ts';
+import type { EngineRequest } from '../../../src/engine/request.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import type { Decoder, StepPlan } from '../../../src/engine/step.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
@@ -11,9 +12,13 @@ const CAPACITY = 24;
 function open(numSlots: number) {
   const fake = new FakeDecoder(numSlots, CAPACITY);
   let numComputed = 0;
+  const requests: EngineRequest[] = [];
   const decoder: Decoder = {
     execute(plan: StepPlan) {
-      for (const { numTokens } of plan.segments) numComputed += numTokens;
+      for (const { sequence, numTokens } of plan.segments) {
+        numComputed += numTokens;
+        requests.push(sequence.request);
+      }
       return fake.execute(plan);
     },
     release: () => {},
@@ -26,6 +31,7 @@ function open(numSlots: number) {
   });
   return {
     fake,
+    requests,
     draft: (sequence: Sequence, numTokens: number) => {
       numComputed = 0;
       const { tokenIds } = drafts.draft(sequence, numTokens);
@@ -53,6 +59,14 @@ describe('drafts from a model', () => {
     expect(draft(sequence, 3)).toEqual({ tokenIds: first, numComputed: 7 });
     for (const tokenId of first) sequence.append(tokenId);
     expect(draft(sequence, 2)).toEqual({ tokenIds: continuation(sequence, 2), numComputed: 2 });
+  });
+
+  it('see no embeddings, which are of the other model', () => {
+    const { draft, requests } = open(1);
+    const embeddings = [{ start: 1, rows: new Float32Array(8) }];
+    draft(new Sequence(engineRequest({ promptTokenIds: Int32Array.of(1, -2, 3), embeddings })), 2);
+    expect(requests).toHaveLength(2);
+    for (const request of requests) expect(request).not.toHaveProperty('embeddings');
   });
 
   it('recover from having been wrong', () => {

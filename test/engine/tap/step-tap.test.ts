@@ -10,7 +10,7 @@ import type { Constraints } from '../../../src/engine/sampling/constraints.ts';
 import { Sampler } from '../../../src/engine/sampling/sampler.ts';
 import { Scheduler } from '../../../src/engine/scheduling/scheduler.ts';
 import type { TokenOutput } from '../../../src/engine/request.ts';
-import type { EngineStats } from '../../../src/engine/stats.ts';
+import type { LoopStats } from '../../../src/engine/stats.ts';
 import {
   type CellField,
   MAX_TOLD_WAITING,
@@ -113,7 +113,7 @@ class FollowedEngine {
     this.#follow(record);
   }
 
-  #checkCounts(record: StepRecord, before: EngineStats, outputs: readonly TokenOutput[]): void {
+  #checkCounts(record: StepRecord, before: LoopStats, outputs: readonly TokenOutput[]): void {
     const after = this.checked.engine.stats;
     const [kept, working] = sorted(record);
     assert.equal(sum(working, 'computed'), after.stepTokens);

@@ -80,7 +80,7 @@ describe.each(['summit', 'byteFallback'] as const)('log-probabilities of %s', (n
             expect(textOffset).toBeLessThanOrEqual(length);
             expect(logprob).toBe(Math.fround(fakeLogprob(id)));
             expect(rank).toBe(id + 1);
-            expect(top.map((token) => token.tokenId)).toEqual([0, 1]);
+            expect([...top].map((token) => token.tokenId)).toEqual([0, 1]);
             last = textOffset;
           }
         },

@@ -28,11 +28,11 @@ function jobOf(file: Uint8Array, datatype: ImageType = 'FP32', more: object = {}
 
 test('images become numbers of the type that is asked for', async () => {
   const pool = openPool();
-  const floats = await pool.run(jobOf(FILE), CALLER);
+  const floats = await pool.numbers(jobOf(FILE), CALLER);
   expect(floats).toEqual(Float32Array.of(1, 128 / 255, 0));
-  const halves = await pool.run(jobOf(FILE, 'FP16', { rescale_factor: 1 / 256 }), CALLER);
+  const halves = await pool.numbers(jobOf(FILE, 'FP16', { rescale_factor: 1 / 256 }), CALLER);
   expect(halves).toEqual(Uint16Array.of(0x3bf8, 0x3800, 0));
-  const bytes = await pool.run(jobOf(FILE, 'UINT8', { rescale_factor: 1 }), CALLER);
+  const bytes = await pool.numbers(jobOf(FILE, 'UINT8', { rescale_factor: 1 }), CALLER);
   expect(bytes).toEqual(Uint8Array.of(255, 128, 0));
 });
 
@@ -40,13 +40,13 @@ test('what is refused by its head takes no place and no thread', async () => {
   const pool = openPool();
   const bomb = jobOf(pngBomb(60_000));
   for (let index = 0; index < 2 * LIMITS.imagesWaiting; index++) {
-    await expect(pool.run(bomb, CALLER)).rejects.toThrow(ImageError);
+    await expect(pool.numbers(bomb, CALLER)).rejects.toThrow(ImageError);
   }
 });
 
 test('more than a client may have is refused, others still get their turn, and places come back', async () => {
   const pool = openPool();
-  const run = (client: string) => pool.run(jobOf(FILE), { ...CALLER, client });
+  const run = (client: string) => pool.numbers(jobOf(FILE), { ...CALLER, client });
   const own = Array.from({ length: LIMITS.clientImagesWaiting }, () => run('a'));
   await expect(run('a')).rejects.toThrow(QueueFullError);
   await expect(run('b')).resolves.toHaveLength(3);
@@ -57,16 +57,18 @@ test('more than a client may have is refused, others still get their turn, and p
 test('more bytes than a client may have are refused', async () => {
   const pool = openPool();
   const large = Buffer.concat([FILE, Buffer.alloc(LIMITS.clientImageBytesWaiting)]);
-  await expect(pool.run(jobOf(large), CALLER)).rejects.toThrow(QueueFullError);
+  await expect(pool.numbers(jobOf(large), CALLER)).rejects.toThrow(QueueFullError);
 });
 
 test('what waits ends with its caller', async () => {
   const pool = openPool();
   const leaving = new AbortController();
   const signal = leaving.signal;
-  const waiting = Array.from({ length: 50 }, () => pool.run(jobOf(FILE), { client: 'a', signal }));
+  const waiting = Array.from({ length: 50 }, () =>
+    pool.numbers(jobOf(FILE), { client: 'a', signal }),
+  );
   leaving.abort(new Error('gone'));
   const ends = await Promise.allSettled(waiting);
   expect(ends.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(40);
-  await expect(pool.run(jobOf(FILE), CALLER)).resolves.toHaveLength(3);
+  await expect(pool.numbers(jobOf(FILE), CALLER)).resolves.toHaveLength(3);
 });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GenerationDelta } from '../../../src/front/generation/generation.ts';
+import { TopTokens } from '../../../src/front/generation/token-logprob.ts';
 import { decodeAnswer, encodeAnswer } from '../../../src/front/response-cache/answer-codec.ts';
 import { joinByChoice } from '../../../src/front/generation/merge-deltas.ts';
 
@@ -12,7 +13,13 @@ const entry = fc.record({
   rank: id,
   textOffset: id,
   isShown: fc.boolean(),
-  top: fc.array(fc.record({ tokenId: id, logprob }), { maxLength: 4 }),
+  top: fc.array(fc.tuple(id, logprob), { maxLength: 4 }).map(
+    (top) =>
+      new TopTokens(
+        top.map(([tokenId]) => tokenId),
+        top.map(([, value]) => value),
+      ),
+  ),
 });
 
 const delta: fc.Arbitrary<GenerationDelta> = fc.record({

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { ANY_ANSWER, type Caller, type CacheOutcome } from '../../../src/front/caller.ts';
-import type { Embeddings } from '../../../src/front/embedding/embed-request.ts';
+import type { Embed, Embeddings } from '../../../src/front/embedding/embed-request.ts';
 import { TextTooLongError } from '../../../src/front/embedding/encoder-tokenizer.ts';
-import { EmbeddingCache, type Embed } from '../../../src/front/response-cache/embedding-cache.ts';
+import { EmbeddingCache } from '../../../src/front/response-cache/embedding-cache.ts';
 import { NotCachedError } from '../../../src/front/not-cached-error.ts';
 import { TwoLevelCache } from '../../../src/front/response-cache/two-level-cache.ts';
 
@@ -53,6 +53,24 @@ test('keeps apart what is asked otherwise, and by another client', async () => {
   expect(computed).toHaveLength(5);
   await cached(['one'], { priority: 3 }, caller);
   expect(computed).toHaveLength(5);
+});
+
+test('knows an image by its bytes, and for no text', async () => {
+  const { cache, computed, cached } = setUp();
+  const images: number[] = [];
+  const seen = cache.over<Uint8Array>(async (files) => {
+    images.push(...files.map(({ length }) => length));
+    const vectors = files.map(({ length }) => Float32Array.of(length));
+    return { vectors, numTokens: 0, tokenCounts: files.map(() => 0) };
+  }, 'build');
+  await cached(['one'], {}, caller);
+  const large = new Uint8Array(2 ** 20 + 1);
+  const changed = large.slice().fill(1, 2 ** 20);
+  await seen([Buffer.from('one'), large], {}, caller);
+  const again = await seen([changed, Buffer.from('one'), large], {}, caller);
+  expect(images).toEqual([3, large.length, large.length]);
+  expect(again.vectors.map(([length]) => length)).toEqual([large.length, 3, large.length]);
+  expect(computed).toEqual([['one']]);
 });
 
 test('does as Cache-Control says', async () => {

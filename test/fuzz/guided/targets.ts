@@ -2,11 +2,14 @@
 import type { Target } from './target.ts';
 
 const SERVER_NAMES = ['bodies', 'heads', 'frames'];
+const VISION_NAMES = ['vision-config', 'mmproj'];
 
 export const TARGET_NAMES: readonly string[] = [
   ...SERVER_NAMES,
   ...['gguf', 'safetensors', 'onnx', 'model-config', 'settings', 'api-keys', 'chat-templates'],
-  ...['grammars', 'answers', 'tensors', 'image-heads', 'grpc', 'events'],
+  ...['grammars', 'answers', 'tensors', 'image-heads', 'grpc'],
+  ...VISION_NAMES,
+  'events',
 ];
 
 /** @throws Error for a name that is none of TARGET_NAMES */
@@ -20,6 +23,7 @@ export async function targetOf(name: string): Promise<Target> {
 
 async function targetsBeside(name: string): Promise<readonly Target[]> {
   if (SERVER_NAMES.includes(name)) return (await import('./server-targets.ts')).SERVER_TARGETS;
+  if (VISION_NAMES.includes(name)) return (await import('./vision-targets.ts')).VISION_TARGETS;
   if (name === 'events') return (await import('./event-targets.ts')).EVENT_TARGETS;
   return (await import('./reader-targets.ts')).READER_TARGETS;
 }

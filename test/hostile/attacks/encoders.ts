@@ -2,30 +2,63 @@
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
-const FLAGS = [
-  ['--model', 'summit=models/summit'],
-  ['--model', 'classifier=test/fixtures/encoders/bert-classifier'],
-  ['--model', 'embedder=test/fixtures/encoders/bert'],
-].flat();
+/** The field of each door that has its texts, and the model that answers there. */
+type Door = readonly [path: string, field: string, model: string];
+
+interface Stand {
+  readonly name: string;
+  /** Beside a model that generates text. Each has threads of its own that tokenize. */
+  readonly models: readonly string[];
+  readonly doors: readonly Door[];
+}
+
+const STANDS: readonly Stand[] = [
+  {
+    name: 'labels and vectors',
+    models: [
+      'classifier=test/fixtures/encoders/bert-classifier',
+      'embedder=test/fixtures/encoders/bert',
+    ],
+    doors: [
+      ['/classify', 'input', 'classifier'],
+      ['/predict', 'inputs', 'classifier'],
+      ['/v2/embed', 'texts', 'embedder'],
+      ['/embed_all', 'inputs', 'embedder'],
+      ['/pooling', 'input', 'embedder'],
+    ],
+  },
+  {
+    name: 'words and inference',
+    models: [
+      'sparse=test/fixtures/encoders/bert-splade',
+      'nli=test/fixtures/encoder-families/bert',
+    ],
+    doors: [
+      ['/embed_sparse', 'inputs', 'sparse'],
+      ['/models/nli', 'inputs', 'nli'],
+    ],
+  },
+];
 
 /** As many as a request may have. */
 const MANY = 2048;
 const LANES = 8;
 
-/** The field of each door that has its texts, and a model that answers there. */
-const DOORS = [
-  ['/classify', 'input', 'classifier'],
-  ['/predict', 'inputs', 'classifier'],
-  ['/v2/embed', 'texts', 'embedder'],
-  ['/embed_all', 'inputs', 'embedder'],
-  ['/pooling', 'input', 'embedder'],
-] as const;
+/** Labels for zero-shot classification. */
+const LABELS = { candidate_labels: ['a', 'b'] };
 
 /** @returns answers that are neither successes nor refusals */
-async function sendAll(client: Client, make: (field: string) => readonly unknown[]) {
+async function sendAll(
+  client: Client,
+  doors: readonly Door[],
+  make: (path: string) => readonly unknown[],
+) {
   const breaches: string[] = [];
-  const tries = DOORS.flatMap(([path, field, model]) =>
-    make(field).map((texts) => ({ path, body: { model, truncate: true, [field]: texts } })),
+  const tries = doors.flatMap(([path, field, model]) =>
+    make(path).map((texts) => ({
+      path,
+      body: { model, truncate: true, [field]: texts, parameters: LABELS },
+    })),
   );
   const lane = async (): Promise<void> => {
     for (let next = tries.shift(); next !== undefined; next = tries.shift()) {
@@ -38,43 +71,49 @@ async function sendAll(client: Client, make: (field: string) => readonly unknown
   return breaches;
 }
 
-export const attacks: readonly Attack[] = [
-  {
-    name: 'as many texts as there may be, and more, over and over',
-    flags: FLAGS,
-    run: ({ attacker }) =>
-      sendAll(attacker, (field) =>
-        Array.from({ length: 12 }, (_, round) => {
-          const texts = Array.from({ length: MANY + (round % 2) }, (_each, at) => `${round} ${at}`);
-          return field === 'inputs' ? texts.map((text) => [text]) : texts;
-        }),
-      ),
-  },
-  {
-    name: 'texts of a megabyte that are cut',
-    flags: FLAGS,
-    run: ({ attacker }) =>
-      sendAll(attacker, () => Array<string>(3).fill('the cat '.repeat(2 ** 17))),
-  },
-  {
-    name: 'what is no text',
-    flags: FLAGS,
-    run: ({ attacker }) =>
-      sendAll(attacker, () => [
-        null,
-        [],
-        [[]],
-        {},
-        [null],
-        [['a', 'b', 'c']],
-        [['a'], {}],
-        [[[['a']]]],
-        [-1],
-        [2 ** 31],
-        [1e300],
-        ['\ud800'],
-        Array.from({ length: 100_000 }, () => []),
-        Array.from({ length: 30_000 }, () => ['a']),
-      ]),
-  },
-];
+export const attacks: readonly Attack[] = STANDS.flatMap(({ name, models, doors }) => {
+  const flags = ['summit=models/summit', ...models].flatMap((model) => ['--model', model]);
+  return [
+    {
+      name: `${name}: as many texts as there may be, and more, over and over`,
+      flags,
+      run: ({ attacker }) =>
+        sendAll(attacker, doors, (path) =>
+          Array.from({ length: 12 }, (_, round) => {
+            const texts = Array.from(
+              { length: MANY + (round % 2) },
+              (_each, at) => `${round} ${at}`,
+            );
+            return path === '/predict' ? texts.map((text) => [text]) : texts;
+          }),
+        ),
+    },
+    {
+      name: `${name}: texts of a megabyte that are cut`,
+      flags,
+      run: ({ attacker }) =>
+        sendAll(attacker, doors, () => Array<string>(3).fill('the cat '.repeat(2 ** 17))),
+    },
+    {
+      name: `${name}: what is no text`,
+      flags,
+      run: ({ attacker }) =>
+        sendAll(attacker, doors, () => [
+          null,
+          [],
+          [[]],
+          {},
+          [null],
+          [['a', 'b', 'c']],
+          [['a'], {}],
+          [[[['a']]]],
+          [-1],
+          [2 ** 31],
+          [1e300],
+          ['\ud800'],
+          Array.from({ length: 100_000 }, () => []),
+          Array.from({ length: 30_000 }, () => ['a']),
+        ]),
+    },
+  ];
+});

@@ -23,6 +23,8 @@ const POLL_MS = 250;
 interface GrpcDoor {
   readonly key: string;
   readonly grpcAddress: string;
+  /** Model that is asked by name, as this API needs it. */
+  readonly model: string;
   /** The server's, in PEM, where it has TLS. */
   readonly certificate?: Buffer | undefined;
 }
@@ -31,13 +33,19 @@ interface GrpcDoor {
 export class LegitimateClient {
   readonly #client: Client;
   readonly #grpc: StreamClient;
+  readonly #model: string;
   readonly #name: string;
   readonly #tally: () => Fared;
   #turn = 0;
 
-  constructor(client: Client, { key, grpcAddress, certificate }: GrpcDoor, tally: () => Fared) {
+  constructor(
+    client: Client,
+    { key, grpcAddress, model, certificate }: GrpcDoor,
+    tally: () => Fared,
+  ) {
     this.#client = client;
     this.#name = key;
+    this.#model = model;
     this.#grpc = grpcClient(grpcAddress, key, certificate);
     this.#tally = tally;
   }
@@ -113,7 +121,7 @@ export class LegitimateClient {
 
   async #call(): Promise<void> {
     const startedAt = performance.now();
-    const times = await this.#grpc.time('summit', this.#prompt(), TOKENS);
+    const times = await this.#grpc.time(this.#model, this.#prompt(), TOKENS);
     if (times.length === 0) throw new Error('the call ended without a token');
     this.#note(startedAt, times);
   }

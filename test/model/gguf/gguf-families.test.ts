@@ -41,6 +41,13 @@ const CASES: readonly GgufCase[] = [
     architecture: 'qwen3',
     config: { use_sliding_window: false, layer_types: null },
   },
+  {
+    fixture: 'qwen3',
+    architecture: 'qwen3',
+    config: { use_sliding_window: false, layer_types: null },
+    // A layer that predicts further tokens is counted in, and left out.
+    metadata: { block_count: uint(3), nextn_predict_layers: uint(1) },
+  },
   { fixture: 'phi3', architecture: 'phi3', metadata: { 'attention.sliding_window': uint(8) } },
   {
     fixture: 'phi3-longrope',

@@ -2,7 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { GgufFile } from '../../../src/model/gguf/gguf-file.ts';
-import { ggufModelName, ggufParts, pickGguf } from '../../../src/model/gguf/gguf-names.ts';
+import {
+  ggufModelName,
+  ggufParts,
+  pickGguf,
+  pickMmproj,
+} from '../../../src/model/gguf/gguf-names.ts';
 import { float32Tensor, ggufBytes, uint } from '../../support/gguf-writer.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -61,4 +66,15 @@ test('names', () => {
   expect(pickGguf(names, 'Q8')).toBeNull();
   expect(pickGguf(['a-F16.gguf'], null)).toBe('a-F16.gguf');
   expect(pickGguf([], null)).toBeNull();
+});
+
+test('of the files that see, the one whose bits are the nearest', () => {
+  const names = ['a-Q8_0.gguf', 'mmproj-a-f16.gguf', 'mmproj-a-Q8_0.gguf', 'mmproj-a-F32.gguf'];
+  const pick = (model: string) => pickMmproj(names, model);
+  expect(pick('a-Q8_0.gguf')).toBe('mmproj-a-Q8_0.gguf');
+  expect(pick('a-Q4_K_M.gguf')).toBe('mmproj-a-Q8_0.gguf');
+  expect(pick('a-f16.gguf')).toBe('mmproj-a-f16.gguf');
+  expect(pick('a-BF16-00001-of-00002.gguf')).toBe('mmproj-a-f16.gguf');
+  expect(pickMmproj(['b.mmproj.gguf', 'a.mmproj.gguf'], 'a.gguf')).toBe('a.mmproj.gguf');
+  expect(pickMmproj(['x/mmproj.gguf', 'mmproj.txt', 'a.gguf'], 'a.gguf')).toBeNull();
 });

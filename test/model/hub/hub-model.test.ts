@@ -13,6 +13,8 @@ const FILES = {
   'config.json': JSON.stringify(PRESETS.tiny),
   'tokenizer.json': '{}',
   'chat_template.jinja': '{{ messages }}',
+  'preprocessor_config.json': '{}',
+  'processor_config.json': '{}',
   'model.safetensors': WEIGHTS,
   'pytorch_model.bin': 'not needed',
 };
@@ -32,7 +34,14 @@ test('downloads what a decoder needs, once', async () => {
   const { hub, pull } = await hubWith();
   const progress: [number, number][] = [];
   const folder = await pull({ onProgress: (...args: [number, number]) => progress.push(args) });
-  const wanted = ['chat_template.jinja', 'config.json', 'model.safetensors', 'tokenizer.json'];
+  const wanted = [
+    'chat_template.jinja',
+    'config.json',
+    'model.safetensors',
+    'preprocessor_config.json',
+    'processor_config.json',
+    'tokenizer.json',
+  ];
   expect((await readdir(folder)).sort()).toEqual(wanted);
   expect(await readFile(join(folder, 'model.safetensors'))).toEqual(WEIGHTS);
   const [done, total] = progress.at(-1) ?? [];
@@ -212,6 +221,21 @@ test.each([
   expect(hub.downloads.join(' ')).toBe(downloads);
   hub.stop();
   expect(await pullHubModel(reference, options)).toBe(path);
+});
+
+test('a GGUF model that has places for images comes with the file that sees', async () => {
+  const { hub, options } = await hubWith({ ...GGUF_FILES, 'mmproj-f16.gguf': 'more eyes' });
+  const reference = parseHubReference('hf:owner/name');
+  const asked: string[] = [];
+  const wantsMmproj = async (path: string) => asked.push(path) > 1;
+  const path = await pullHubModel(reference, { ...options, wantsMmproj });
+  expect(asked).toEqual([path]);
+  expect(hub.downloads).toEqual(['model-Q4_K_M.gguf']);
+  expect(await pullHubModel(reference, { ...options, wantsMmproj })).toBe(path);
+  expect(hub.downloads).toEqual(['model-Q4_K_M.gguf', 'mmproj-Q8_0.gguf']);
+  await pullHubModel(parseHubReference('hf:owner/name:Q8_0'), { ...options, wantsMmproj });
+  // In a folder of its own none is beside it.
+  expect(hub.downloads.join()).not.toContain('f16');
 });
 
 test('a GGUF file next to safetensors is taken if it is asked for', async () => {

@@ -119,6 +119,29 @@ describe('rotary embedding', () => {
     });
   });
 
+  test('turns pairs by axes of images', () => {
+    const pairs = parse({}).headDim / 2;
+    const axes = (rope: object) => parse({ rope_scaling: { type: 'mrope', ...rope } }).mropeAxes;
+    const sections = (...mrope_section: number[]) => axes({ mrope_section });
+    const rest = Array.from({ length: pairs - 5 }, () => 0);
+    expect(sections(pairs - 5, 2, 3)).toEqual([...rest, 1, 1, 2, 2, 2]);
+    const inTurns = axes({ mrope_section: [pairs - 3, 1, 2], mrope_interleaved: true });
+    expect(inTurns?.slice(0, 7)).toEqual([0, 1, 2, 0, 0, 2, 0]);
+    const fewer = axes({ mrope_section: [1, 1, 1], mrope_interleaved: true });
+    expect(fewer).toEqual([0, 1, 2, ...rest, 0, 0]);
+    expect(parse({}).mropeAxes).toBeUndefined();
+    expect(() => sections(pairs - 5, 2, 4)).toThrow(/mrope_section .* is not of the/);
+    expect(() => sections(pairs)).toThrow(/mrope_section/);
+    expect(() => sections(pairs + 1, -1, 0)).toThrow(/mrope_section/);
+  });
+
+  test('gets more of an image in its first layers', () => {
+    const layers = (...deepstack_visual_indexes: number[]) =>
+      parse({ vision_config: { deepstack_visual_indexes } }).deepLayers;
+    expect([layers(), layers(3)]).toEqual([undefined, 1]);
+    expect(() => layers(...Array.from({ length: 99 }, (_, at) => at))).toThrow(/99, and the model/);
+  });
+
   test('is not scaled where the type is default', () => {
     const { ropeScaling, ropeTheta } = parse({
       rope_parameters: { rope_type: 'default', rope_theta: 123 },
@@ -478,8 +501,8 @@ test.each([
     'a mixture of 62 experts is not supported (supported: dense models)',
   ],
   [
-    { model_type: 'granitemoehybrid', num_local_experts: 0, layer_types: ['mamba', 'attention'] },
-    'layer type "mamba" is not supported (supported: full_attention, sliding_attention, attention)',
+    { model_type: 'granitemoehybrid', num_local_experts: 0, layer_types: ['rwkv', 'attention'] },
+    'layer type "rwkv" is not supported (supported: full_attention, sliding_attention, attention, mamba',
   ],
   [
     { model_type: 'mixtral', num_local_experts: 4, num_experts_per_tok: 5 },

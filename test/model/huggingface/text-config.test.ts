@@ -108,7 +108,7 @@ describe('tensors of text models', () => {
     ['model.layers.0.input_layernorm.weight', 'model.layers.0.input_layernorm.weight'],
     [
       'vision_tower.encoder.layers.0.mlp.fc1.weight',
-      'vision_tower.encoder.layers.0.mlp.fc1.weight',
+      'model.vision_model.encoder.layers.0.mlp.fc1.weight',
     ],
   ])('%s', (stored, name) => {
     expect(textModelTensor(stored)).toBe(name);

@@ -178,7 +178,7 @@ describe('/v1/messages', () => {
     [{ ...hello, messages: [] }, 'messages'],
     [{ ...hello, messages: [{ role: 'tool', content: 'x' }] }, 'messages.0.role'],
     [
-      { ...hello, messages: [{ role: 'user', content: [{ type: 'image' }] }] },
+      { ...hello, messages: [{ role: 'user', content: [{ type: 'video' }] }] },
       'messages.0.content.0.type',
     ],
     [{ ...hello, tools: [{ name: 'bash' }] }, 'tools.0.input_schema'],

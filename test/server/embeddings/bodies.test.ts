@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../src/limits.ts';
 import {
-  parseEmbeddings,
   parseRerank,
-  parseScore,
   parseTeiEmbed,
   parseTeiRerank,
 } from '../../../src/server/embeddings/bodies.ts';
+import { parseEmbeddings } from '../../../src/server/embeddings/embeddings-body.ts';
+import { parseScore } from '../../../src/server/embeddings/score-body.ts';
 
 describe('an embeddings body', () => {
   it.each([
@@ -19,6 +19,47 @@ describe('an embeddings body', () => {
     expect(parseTeiEmbed({ inputs: input }).inputs).toEqual(inputs);
   });
 
+  it('takes images in the forms that clients have for them', () => {
+    const url = 'data:image/png;base64,AAAA';
+    const source = { type: 'url', url } as const;
+    const image = (field: string, more = {}) => ({
+      type: 'image',
+      detail: 'auto',
+      source,
+      field,
+      ...more,
+    });
+    const base64 = { source: { type: 'base64', data: 'AAAA' } };
+    const input = [
+      'cat',
+      { text: 'dog' },
+      [1, 2],
+      { image: url },
+      { image: 'AAAA' },
+      { image_url: url },
+    ];
+    expect(parseEmbeddings({ input }).inputs).toEqual([
+      'cat',
+      'dog',
+      Int32Array.of(1, 2),
+      image('input.3.image'),
+      image('input.4.image', base64),
+      image('input.5.image_url'),
+    ]);
+    expect(parseEmbeddings({ input: { image: url } }).inputs).toEqual([image('input.image')]);
+    const part = { type: 'image_url', image_url: { url, detail: 'low' } };
+    expect(parseEmbeddings({ messages: [{ role: 'user', content: [part] }] }).inputs).toEqual([
+      image('messages.0.content.0.image_url', { detail: 'low' }),
+    ]);
+    expect(parseEmbeddings({ messages: [{ role: 'user', content: 'cat' }] }).inputs).toEqual([
+      'cat',
+    ]);
+    expect(parseEmbeddings({ input: [url, 'AAAA'], modality: 'image' }).inputs).toEqual([
+      image('input.0'),
+      image('input.1', base64),
+    ]);
+  });
+
   it('keeps its parameters', () => {
     const body = { model: 'm', input: 'cat', encoding_format: 'base64', dimensions: 64 };
     expect(parseEmbeddings(body)).toEqual({
@@ -26,6 +67,7 @@ describe('an embeddings body', () => {
       inputs: ['cat'],
       encoding_format: 'base64',
       dimensions: 64,
+      isChat: false,
     });
   });
 
@@ -35,7 +77,17 @@ describe('an embeddings body', () => {
     [{ input: '' }, '`input` must not be empty.'],
     [{ input: ['cat', ''] }, '`input.1` must not be empty.'],
     [{ input: [[1, -1]] }, '`input.0.1`: expected a token id, a whole number from 0.'],
-    [{ input: { text: 'cat' } }, '`input`: expected a string or a list of token ids.'],
+    [{ input: [5, 'cat'] }, '`input.1`: expected a token id, a whole number from 0.'],
+    [{ input: { text: '' } }, '`input` must not be empty.'],
+    [{ input: ['cat', {}] }, '`input.1`: expected one of `text`, `image` and `image_url`.'],
+    [{ input: [{ text: 'cat', image: 'AAAA' }] }, '`input.0`: expected one of `text`'],
+    [{ input: [{ text: 'cat' }, 5] }, '`input.1`: expected a string or a list of token ids.'],
+    [{ input: [{ text: 'cat' }, ['a', 'b']] }, '`input.1`: expected one input.'],
+    [{ input: [{ content: [] }] }, '`input.0.content`: expected one text or one image.'],
+    [{ messages: [] }, '`messages`: expected one message.'],
+    [{ messages: [{ content: '' }] }, '`messages.0.content` must not be empty.'],
+    [{ input: 'cat', messages: [{ content: 'cat' }] }, '`messages`: expected these or `input`'],
+    [{ input: 'cat', modality: 'audio' }, /^`modality`: /],
     [{ input: 'cat', dimensions: 0 }, /^`dimensions`: /],
     [{ input: 'cat', encoding_format: 'int8' }, /^`encoding_format`: /],
     [[], 'The request body must be a JSON object.'],
@@ -75,25 +127,23 @@ describe('a reranking body', () => {
 
 describe('a scoring body', () => {
   it.each([
-    ['one with one', { queries: 'a', documents: 'b' }, [['a', 'b']]],
-    [
-      'one with many',
-      { text_1: 'a', text_2: ['b', 'c'] },
-      [
-        ['a', 'b'],
-        ['a', 'c'],
-      ],
-    ],
+    ['one with one', { queries: 'a', documents: 'b' }, [['a'], ['b']]],
+    ['one with many', { text_1: 'a', text_2: ['b', { text: '' }] }, [['a'], ['b', '']]],
     [
       'many with as many',
-      { queries: ['a', 'b'], documents: ['c', 'd'] },
+      { data_1: ['a', 'b'], data_2: ['c', { content: [{ type: 'text', text: 'd' }] }] },
       [
-        ['a', 'c'],
-        ['b', 'd'],
+        ['a', 'b'],
+        ['c', 'd'],
       ],
     ],
-  ])('pairs %s', (_what, body, pairs) => {
-    expect(parseScore(body).pairs).toEqual(pairs);
+    [
+      'texts with images',
+      { data_1: 'a', data_2: { content: [{ type: 'image_url', image_url: { url: 'x' } }] } },
+      [['a'], [expect.objectContaining({ type: 'image', field: 'data_2.content.0.image_url' })]],
+    ],
+  ])('has two sides, %s', (_what, body, sides) => {
+    expect(parseScore(body).sides).toEqual(sides);
   });
 
   it('is refused where there are not as many', () => {

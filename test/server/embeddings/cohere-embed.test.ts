@@ -62,8 +62,12 @@ test.each([
   [{ texts: ['a'], embedding_types: ['int8'] }, 'expected float, base64, ubinary, binary'],
   [{ texts: ['a'], embedding_types: Array(5).fill('float') }, 'at most 4'],
   [{ texts: ['a'], truncate: 'START' }, 'expected NONE or END'],
-  [{ texts: ['a'], images: ['data:'] }, '`images` is not supported'],
-  [{ texts: ['a'], input_type: 'image' }, 'input_type'],
+  [{}, '`texts` is required'],
+  [{ images: [] }, 'at least one image'],
+  [{ images: ['AAAA'] }, '`images.0`: the model `m` takes texts only'],
+  [{ texts: ['a'], images: ['data:'] }, 'expected these or `texts`, not both'],
+  [{ texts: ['a'], inputs: [] }, '`inputs` is not supported'],
+  [{ texts: ['a'], input_type: 'audio' }, 'input_type'],
   [{ texts: ['the cat '.repeat(99)], truncate: 'NONE' }, 'tokens'],
 ])("%j is refused in Cohere's form", async (body, message) => {
   const target = await server(servingOf(await encoderRuntime('m', 'bert')));

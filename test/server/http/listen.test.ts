@@ -67,6 +67,27 @@ test('a drain closes connections and sockets on which nothing is at work', async
   expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
 });
 
+test('a drain answers the next request of a connection in use, and closes it then', async () => {
+  const target = await server(held);
+  const running = await post(target, '/v1/completions', body);
+  const { hostname, port } = new URL(target.url);
+  const busy = createConnection(Number(port), hostname);
+  const health = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  busy.write(health);
+  expect(String(await once(busy, 'data'))).toContain('200 OK');
+  target.startDraining();
+  target.drain();
+  let answer = '';
+  busy.on('data', (chunk) => (answer += String(chunk)));
+  const closed = once(busy, 'close');
+  busy.write(health);
+  await closed;
+  expect(answer).toContain('200 OK');
+  expect(answer.toLowerCase()).toContain('connection: close');
+  target.engine.release();
+  expect(textOf(await chunksOf(running))).toBe('x'.repeat(30));
+});
+
 test('close lets running requests finish, and keeps no idle connection', async () => {
   const target = await server(held);
   await (await fetch(`${target.url}/health`)).text();

@@ -203,8 +203,8 @@ describe('input', () => {
     [{ input: [{ type: 'odd' }] }, 'input.0.type', 'invalid_value'],
     [
       { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] },
-      'input.0.content.0.type',
-      'invalid_value',
+      'input',
+      'model_not_supported',
     ],
     [
       { input: [{ type: 'function_call_output', call_id: 'c9', output: 'x' }] },

@@ -3,6 +3,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { pino } from 'pino';
 import type { z } from 'zod';
 import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
 import { ImageClassifier } from '../../../src/front/images/image-classifier.ts';
@@ -14,6 +15,8 @@ import { GraphBuilder } from '../../../src/onnx/graph-builder.ts';
 import { ModelProtoSchema, type TensorProto_DataType } from '../../../src/onnx/onnx_pb.ts';
 import type { EncoderRuntime, TensorRuntime } from '../../../src/server/runtimes.ts';
 import { encoderFolder } from '../../encoder/support/encoders.ts';
+import { openImageTower } from '../../../src/serving/loading/open-image-tower.ts';
+import { type DualName, dualFolder } from '../../support/dual-encoders.ts';
 import { colorGraph } from '../../support/color-graph.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -84,11 +87,15 @@ async function startTensors(graph: Uint8Array): Promise<TensorModel> {
 }
 
 /** One of the tiny encoders of test/fixtures/encoders. */
-export async function encoderRuntime(id: string, name: string): Promise<EncoderRuntime> {
+export function encoderRuntime(id: string, name: string): Promise<EncoderRuntime> {
+  return encoderRuntimeIn(id, encoderFolder(name));
+}
+
+export async function encoderRuntimeIn(id: string, folder: string): Promise<EncoderRuntime> {
   const cache = await temporaryCache();
   onTestFinished(() => cache.remove());
   const encoder = await TextModel.open({
-    folder: encoderFolder(name),
+    folder,
     precision: 'fp32',
     cacheDirectory: cache.path,
     threads: 1,
@@ -100,6 +107,30 @@ export async function encoderRuntime(id: string, name: string): Promise<EncoderR
   await encoder.start();
   const engine = { state: 'ready', silentMs: 0 } as const;
   return { kind: 'encoder', encoder, engine, admission: IDLE, ...served(id) };
+}
+
+/** One of the models of test/fixtures/dual-encoders, with both towers. */
+export async function dualRuntime(id: string, name: DualName): Promise<EncoderRuntime> {
+  const folder = dualFolder(name);
+  const pool = new ImagePool();
+  const opened = await openImageTower({
+    name: id,
+    folder,
+    precision: 'fp32',
+    cacheDirectory: await temporaryDirectory(),
+    threads: 1,
+    runTimeoutMs: 60_000,
+    batching: TENSOR_BATCHING,
+    pool,
+    logger: pino({ level: 'silent' }),
+  });
+  if (opened === null) throw new Error(`${name} takes no images`);
+  onTestFinished(async () => {
+    pool.close();
+    await opened.model.stop();
+  });
+  await opened.model.start();
+  return { ...(await encoderRuntimeIn(id, folder)), images: opened.tower };
 }
 
 const IDLE = { close: () => {}, onIdle: async () => {} };

@@ -35,6 +35,7 @@ import { sloMetrics } from '../../../src/observability/slo/slo-metrics.ts';
 import { SloTracker } from '../../../src/observability/slo/slo-tracker.ts';
 import { ApiKeys, unnamedKeys } from '../../../src/server/auth/api-keys.ts';
 import { createApp } from '../../../src/server/app.ts';
+import { ImageSources, type ImageSourcesOptions } from '../../../src/front/images/image-sources.ts';
 import type { DescribeModel, PullModel, ServerContext } from '../../../src/server/context.ts';
 import type { SamplingDefaults, AnyRuntime, TextRuntime } from '../../../src/server/runtimes.ts';
 import { DEFAULT_SERVER_CONFIG, type ServerConfig } from '../../../src/server/config.ts';
@@ -202,6 +203,10 @@ export interface TestServerOptions {
   readonly page?: PageFiles;
   /** Started with the server. */
   readonly batches?: BatchService;
+  /** Text that stands for an image in prompts; left out for a model that takes text only. */
+  readonly imageMark?: string;
+  /** As flags have it. */
+  readonly images?: Partial<ImageSourcesOptions>;
   /** Answers that are kept; none if left out. */
   readonly answers?: GenerationCache | null;
   /** As the command line has them. */
@@ -248,14 +253,15 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   metrics.add(sloMetrics(targets));
   const statistics = new InferenceStatistics();
   const modelKey = { name: MODEL, version: '1' };
-  const further = options.fillsIn === true ? INFILL_TOKENS : [];
+  const marks = options.imageMark === undefined ? [] : [options.imageMark];
+  const further = [...(options.fillsIn === true ? INFILL_TOKENS : []), ...marks];
   const vocabSize = options.vocabSize ?? VOCAB_SIZE + further.length;
   const tokenizer = createTokenizer(vocabSize, further);
   const template = new ChatTemplate(new Map([['default', TEMPLATE]]), {});
   const pairs = new PlainChatEncoder(pairTemplate(null), tokenizer);
   const textModel = {
     tokenizer,
-    chat: new PlainChatEncoder(template, tokenizer),
+    chat: new PlainChatEncoder(template, tokenizer, options.imageMark),
     pairs: () => pairs,
     infill: InfillEncoder.of(tokenizer),
   };
@@ -336,6 +342,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       tokensWith: options.tokensWith ?? (() => new Int32Array()),
       samplingDefaults: options.samplingDefaults ?? {},
     },
+    takesImages: options.imageMark !== undefined,
     buildId: 'fake',
     contentId: options.contentId ?? 'fake',
     prefetcher,
@@ -365,6 +372,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   await models.preload();
   const troubles = new Troubles(LIMITS.rememberedErrors);
   const answers = options.answers ?? null;
+  const { batches } = options;
   const sampler = new StatusSampler({ models, answers, troubles, metrics });
   const shared: ServerContext = {
     models,
@@ -374,6 +382,18 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       options.config?.maxBodyBytes ?? DEFAULT_SERVER_CONFIG.maxBodyBytes,
       options.bodyBudget,
     ),
+    images: new ImageSources({
+      maxImages: LIMITS.promptImages,
+      allowedDomains: [],
+      allowedLocalPath: null,
+      ...(batches === undefined
+        ? {}
+        : {
+            readUpload: (id: string, client: string, maxBytes: number) =>
+              batches.files.readImage(id, client, maxBytes),
+          }),
+      ...options.images,
+    }),
     responses: new ResponseStore(options.responseStoreBytes ?? 2 ** 20),
     config: { ...DEFAULT_SERVER_CONFIG, version: '1.2.3', ...config },
     keys,

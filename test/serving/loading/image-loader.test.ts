@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
 import { TensorModel } from '../../../src/front/tensors/tensor-model.ts';
 import { scanRepository } from '../../../src/front/registry/repository.ts';
+import { ImagePool } from '../../../src/front/images/image-pool.ts';
 import { ImageLoader } from '../../../src/serving/loading/image-loader.ts';
 import { UsageError } from '../../../src/settings/usage-error.ts';
 import { colorGraph } from '../../support/color-graph.ts';
@@ -38,8 +39,9 @@ test('labels come from the file, and what does not fit is told', async () => {
   });
   onTestFinished(() => model.stop());
   await model.start();
-  const loader = new ImageLoader();
-  onTestFinished(() => loader.close());
+  const pool = new ImagePool();
+  onTestFinished(() => pool.close());
+  const loader = new ImageLoader(pool);
   const classifier = await loader.open(model, image);
   const file = await sharp({ create: { width: 9, height: 9, channels: 3, background: '#0f0' } })
     .png()

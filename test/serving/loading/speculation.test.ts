@@ -26,7 +26,8 @@ function choose(
     ...flags,
   };
   const choice = { precision, activationDtype: 'float32', nativeKernels } as const;
-  return speculation(options, choice, device, parseDecoderConfig(PRESETS.tiny, 'tiny'));
+  const { vocabSize } = parseDecoderConfig(PRESETS.tiny, 'tiny');
+  return speculation(options, choice, device, { vocabSize });
 }
 
 describe('--speculative', () => {

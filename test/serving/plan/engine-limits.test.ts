@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ChosenDevice } from '../../../src/serving/choices/device.ts';
 import { engineLimits } from '../../../src/serving/plan/engine-limits.ts';
@@ -58,4 +59,21 @@ test('the KV cache has half of what the weights leave, and shares it', () => {
   // More than all: those of other models make way.
   expect(cacheOf(100)).toBe(10 * GB);
   expect(engineLimits(options, llama, gpu).kvCacheMemory).toBe(options.kvCacheMemory);
+});
+
+test('prefixes are kept beyond the KV cache on the CPU alone, and where they are cached at all', () => {
+  expect(engineLimits(options, llama).prefixTier).toBeNull();
+  const given = { ...options, prefixCacheMemory: 5, prefixCacheSize: 7, prefixCacheAge: 9 };
+  expect(engineLimits(given, llama).prefixTier).toEqual({ memoryBytes: 5, folder: null });
+  const both = { ...given, prefixCacheDir: '/prefixes' };
+  expect(engineLimits(both, llama).prefixTier).toEqual({
+    memoryBytes: 5,
+    folder: { path: resolve('/prefixes'), maxBytes: 7, maxAgeMs: 9 },
+  });
+  expect(() => engineLimits(both, llama, webgpu(false))).toThrow(
+    '--prefix-cache-dir and --prefix-cache-memory need --device cpu, not webgpu',
+  );
+  expect(() => engineLimits({ ...given, prefixCaching: false }, llama)).toThrow(
+    'leave out --no-prefix-caching',
+  );
 });

@@ -38,6 +38,10 @@ it('tells length, uses and size of models by their small files', async () => {
   expect(await of('test/fixtures/encoders/bert-reranker')).toMatchObject({
     capabilities: ['rerank', 'score', 'classify'],
   });
+  expect(await of('test/fixtures/dual-encoders/siglip')).toMatchObject({
+    maxModelLen: 16,
+    capabilities: ['embeddings', 'image_embeddings', 'score'],
+  });
   expect(await of(folder)).toEqual({
     family: null,
     format: 'onnx',

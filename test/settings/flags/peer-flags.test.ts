@@ -79,6 +79,15 @@ test.each([
     { reasoningParser: 'deepseek_v3', maxModelLen: 2 ** 20 },
     /^$/,
   ],
+  [
+    '-m model.gguf -mm mmproj-model.gguf',
+    { models: ['model.gguf'], mmproj: 'mmproj-model.gguf' },
+    /^$/,
+  ],
+  ['-m model.gguf --no-mmproj', { mmproj: 'off' }, /^$/],
+  ['-m model.gguf --cache-ram 2048', { prefixCacheMemory: 2 ** 31 }, /^$/],
+  ['-m model.gguf -cram 0', { prefixCacheMemory: 0 }, /^$/],
+  ['m --kv-offloading-size 1.5', { prefixCacheMemory: 1.5 * 2 ** 30 }, /^$/],
   // An optional value that is not there.
   ['-fa -m model.gguf --flash-attn', { models: ['model.gguf'] }, /-fa, --flash-attn$/],
 ])('a pasted command means the same: %s', async (line, options, note) => {

@@ -5,6 +5,7 @@ export interface FakeAnswer {
   /** Delta of each chunk. */
   readonly deltas: readonly object[];
   readonly finish?: string;
+  readonly usage?: object;
 }
 
 /**
@@ -20,7 +21,8 @@ export async function answerWith(
     const fake = fakes[Math.min(bodies.length, fakes.length - 1)];
     bodies.push(route.request().postDataJSON() as Record<string, unknown>);
     const chunks = (fake?.deltas ?? []).map((delta) => choice(delta, null));
-    const events = [...chunks, choice({}, fake?.finish ?? 'stop')].map(
+    const last = { ...choice({}, fake?.finish ?? 'stop'), usage: fake?.usage };
+    const events = [...chunks, last].map(
       (chunk) => `data: ${JSON.stringify({ model: 'fake', ...chunk })}\n\n`,
     );
     await route.fulfill({

@@ -37,6 +37,13 @@ export function firstLoaded(listed: readonly Model[]): Model | undefined {
   return listed.find(({ status }) => status.value === 'ready') ?? listed[0];
 }
 
+/** @param id null for the one that is taken where none is picked */
+export function takesImages(id: string | null): boolean {
+  const model =
+    id === null ? defaultChatModel.value : models.value?.find((listed) => listed.id === id);
+  return model?.capabilities?.includes('vision') ?? false;
+}
+
 export function isChanging(model: Model | undefined): boolean {
   return model !== undefined && CHANGING.has(model.status.value);
 }

@@ -3,7 +3,7 @@ import type { OpenContender, Work } from '../contender.ts';
 import { GGUF_TYPES } from '../gguf-quantization.ts';
 import { prepareGguf } from '../write-gguf.ts';
 
-/** What we use of node-llama-cpp, which is installed only to run this benchmark. */
+/** Part of node-llama-cpp that we use, which is installed only to run this benchmark. */
 interface LlamaModule {
   getLlama(
     this: void,

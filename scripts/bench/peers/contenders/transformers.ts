@@ -5,7 +5,7 @@ import { portableModel } from '../built-model.ts';
 import type { OpenContender, Work } from '../contender.ts';
 import { prepareTransformersModel } from '../write-transformers-model.ts';
 
-/** What we use of Transformers.js, which is installed only to run this benchmark. */
+/** Part of Transformers.js that we use, which is installed only to run this benchmark. */
 interface TransformersModule {
   readonly AutoModelForCausalLM: {
     from_pretrained(path: string, options: object): Promise<CausalLM>;

@@ -115,8 +115,8 @@ export class DeviceKvStorage {
 
   /** Carries out what the cache's bookkeeping asks for. */
   apply(operation: CacheOperation): void {
-    // Device memory is taken as a whole: there is nothing to give back.
-    if (operation.type === 'discard') return;
+    // Device memory is taken as a whole: there is nothing to give back. And nothing is loaded to devices.
+    if (operation.type !== 'copy') return;
     this.#copyChunks(this.#moves, operation.from, operation.to, 0, operation.length);
   }
 

@@ -14,7 +14,7 @@ export const BATCH_OPERATIONS: readonly Operation[] = [
     path: '/v1/files',
     tag,
     summary: 'Upload a file of requests',
-    notes: `A form with \`file\` and \`purpose\` (\`batch\`), and perhaps \`expires_after[seconds]\`. Each line is \`{"custom_id", "method": "POST", "url", "body"}\`. ${needsFolder}`,
+    notes: `A form with \`file\` and \`purpose\` (\`batch\`; or \`vision\`, for an image of chats), and perhaps \`expires_after[seconds]\`. Each line is \`{"custom_id", "method": "POST", "url", "body"}\`. ${needsFolder}`,
     form: bodies.upload,
     errors,
   },

@@ -50,9 +50,9 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v1/embeddings',
     tag,
-    summary: 'Vectors of texts',
+    summary: 'Vectors of texts and images',
     notes:
-      'Of a text encoder (see `--model-repository`), or of a model that generates text. As in OpenAI, with `prompt_name` for models that have prompts.',
+      'Of a text encoder (see `--model-repository`), or of a model that generates text. As in OpenAI, with `prompt_name` for models that have prompts. Of CLIP and SigLIP also of images: objects in `input`, or one in `messages`.',
     body: bodies.embeddings,
     example: { input: ['A bird sings.'] },
     answer: {
@@ -90,7 +90,11 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     example: { query, texts: documents },
     answerSchema: { anyOf: [scoredTexts, { type: 'object', required: Object.keys(rerankAnswer) }] },
   },
-  { ...score, path: '/v1/score', summary: 'Scores of pairs of texts, as vLLM has it' },
+  {
+    ...score,
+    path: '/v1/score',
+    summary: 'Scores of pairs of texts, or of texts and images, as vLLM has it',
+  },
   { ...score, path: '/score', summary: 'The same' },
   {
     method: 'post',
@@ -105,7 +109,7 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     method: 'post',
     path: '/v2/embed',
     tag,
-    summary: 'Vectors of texts, as Cohere has it',
+    summary: 'Vectors of texts or images, as Cohere has it',
     notes:
       '`input_type` picks the prompt of that kind, for models that have one. The texts are not repeated in the answer.',
     body: bodies.cohereEmbed,
@@ -149,6 +153,24 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
   },
   {
     method: 'post',
+    path: '/embed_sparse',
+    tag,
+    summary: 'Weights of the words of texts (SPLADE), as text-embeddings-inference has it',
+    notes: 'Of a sparse encoder; others have none. Words are ids of tokens, ascending.',
+    body: bodies.teiEmbedSparse,
+    answerSchema: {
+      type: 'array',
+      items: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { index: { type: 'integer' }, value: { type: 'number' } },
+        },
+      },
+    },
+  },
+  {
+    method: 'post',
     path: '/classify',
     tag,
     summary: 'Labels of texts and how likely each is, as vLLM has it',
@@ -171,6 +193,17 @@ export const EMBEDDING_OPERATIONS: readonly Operation[] = [
     notes:
       '`inputs` is a text, a list of one or two texts that are read together, or a list of such lists.',
     body: bodies.teiPredict,
+    answerSchema: { type: 'array', items: { type: ['object', 'array'] } },
+  },
+  {
+    method: 'post',
+    path: '/models/{model}',
+    tag,
+    summary:
+      "How well labels of the request fit texts or an image, as Hugging Face's Inference API has it",
+    notes:
+      'Of a classifier of natural language inference. A text gets a list of labels, the likeliest first; a list of texts gets a list of these. Of CLIP and SigLIP `inputs` is an image: base64, or a URL.',
+    body: bodies.zeroShot,
     answerSchema: { type: 'array', items: { type: ['object', 'array'] } },
   },
 ];

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { LIMITS } from '../../../limits.ts';
+import { bareHost } from '../../../net/bare-host.ts';
 import type { Directory, OwnAddress } from './directory.ts';
 
 /** DNS client; a test has its own. */
@@ -65,7 +66,7 @@ export class DnsDirectory implements Directory {
 
   async #addressesOf(target: URL): Promise<URL[]> {
     // Certificates are for names.
-    if (target.protocol === 'https:' || isAddress(target.hostname)) return [target];
+    if (target.protocol === 'https:' || isIP(bareHost(target)) !== 0) return [target];
     const addresses = await this.#resolver.lookup(target.hostname);
     return addresses.map(({ address, family }) =>
       at(target, family === 6 ? `[${address}]` : address, target.port),
@@ -77,7 +78,7 @@ export class DnsDirectory implements Directory {
     if (bound === undefined || reached === undefined) return false;
     if (protocol !== bound.protocol) return false;
     if (port === reached.port && hostname === reached.hostname) return true;
-    const bare = hostname.replace(/^\[|\]$/g, '');
+    const bare = bareHost({ hostname });
     return (
       port === bound.port &&
       isWildcard(bound.hostname) &&
@@ -90,10 +91,6 @@ export class DnsDirectory implements Directory {
 
 function at(like: URL, hostname: string, port: number | string): URL {
   return new URL(`${like.protocol}//${hostname.replace(/\.$/, '')}:${port}`);
-}
-
-function isAddress(hostname: string): boolean {
-  return isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
 }
 
 function isWildcard(hostname: string): boolean {

@@ -1,5 +1,6 @@
 /** Chats as files: JSON for this page, Markdown for people. */
 import { fullText } from '../request/request-body.ts';
+import { isImageUrl } from './attachments.ts';
 import { newId } from './new-id.ts';
 import { type Chat, type ChatSettings, DEFAULT_SETTINGS, type Message, ROOT } from './types.ts';
 
@@ -25,6 +26,9 @@ export function toMarkdown({ title, settings }: Chat, path: readonly Message[]):
     const name = { user: 'User', assistant: 'Assistant', tool: 'Tool result' }[role];
     parts.push(`## ${name}${model === undefined ? '' : ` (${model})`}`);
     if (reasoning !== undefined) parts.push(quote(reasoning));
+    for (const { name: of, image } of message.attachments ?? []) {
+      if (image !== undefined) parts.push(`![${of.replaceAll(/[[\]]/g, '')}](${image})`);
+    }
     if (fullText(message) !== '') parts.push(fullText(message));
     for (const call of toolCalls) {
       parts.push(`Calls \`${call.name}\`:\n\n\`\`\`json\n${call.arguments}\n\`\`\``);
@@ -105,10 +109,16 @@ function isMessage(value: unknown): value is Message {
     typeof value['createdAt'] === 'number' &&
     OPTIONAL_TEXTS.every((name) => ['string', 'undefined'].includes(typeof value[name])) &&
     isListOf(value['toolCalls'], (call) => hasTexts(call, ['id', 'name', 'arguments'])) &&
-    isListOf(value['attachments'], (file) => hasTexts(file, ['name', 'text'])) &&
+    isListOf(value['attachments'], isAttachment) &&
     isListOf(value['tokens'], (token) => isToken(token) && isListOf(token['top'], isToken)) &&
     (value['stats'] === undefined || isRecord(value['stats']))
   );
+}
+
+function isAttachment(value: unknown): boolean {
+  if (!hasTexts(value, ['name', 'text'])) return false;
+  const { image } = value;
+  return image === undefined || (typeof image === 'string' && isImageUrl(image));
 }
 
 function isToken(value: unknown): value is Readonly<Record<string, unknown>> {

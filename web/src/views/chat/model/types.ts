@@ -7,9 +7,13 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
+/** A text file, or an image. */
 export interface Attachment {
   readonly name: string;
+  /** Empty for an image. */
   readonly text: string;
+  /** The image as a data URL; left out for a text. */
+  readonly image?: string;
 }
 
 export interface TokenChoice {
@@ -27,6 +31,8 @@ export interface Token extends TokenChoice {
 export interface AnswerStats {
   readonly promptTokens: number | null;
   readonly cachedTokens: number | null;
+  /** Tokens of the prompt that stand for images; left out by older versions. */
+  readonly imageTokens?: number;
   /** Tokens of all its answers together. */
   readonly outputTokens: number | null;
   readonly numAnswers: number;

@@ -91,6 +91,7 @@ function factsOf({ stats, resumedAfterMs }: Message, limit: number | null): Fact
   const facts: Fact[] = [];
   if (stats !== undefined) {
     const { cachedTokens, firstTokenMs, numAnswers, outputTokens, promptTokens, totalMs } = stats;
+    const { imageTokens = 0 } = stats;
     if (firstTokenMs !== null) {
       facts.push({
         text: `${formatMs(firstTokenMs)} to first token`,
@@ -110,10 +111,11 @@ function factsOf({ stats, resumedAfterMs }: Message, limit: number | null): Fact
     if (promptTokens !== null) {
       const used = promptTokens + (outputTokens ?? 0) / numAnswers;
       const of = limit === null ? '' : ` of ${formatNumber(limit)}`;
+      const seen = imageTokens > 0 ? `, ${formatNumber(imageTokens)} of images` : '';
       const cached = cachedTokens ? `, ${cachedTokens} of them from the cache` : '';
       facts.push({
-        text: `${formatNumber(Math.round(used))}${of} context`,
-        title: `Tokens of the prompt (${promptTokens}${cached}) and of the answer, of those that fit`,
+        text: `${formatNumber(Math.round(used))}${of} context${seen}`,
+        title: `Tokens of the prompt (${promptTokens}${seen}${cached}) and of the answer, of those that fit`,
       });
     }
   }

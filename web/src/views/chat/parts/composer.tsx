@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../../../components/icon.tsx';
 import { notify } from '../../../components/notices.tsx';
+import { takesImages } from '../../../api/models.ts';
 import { pickFiles } from '../../../components/save-file.ts';
 import { readAttachment } from '../model/attachments.ts';
 import type { ChatSession } from '../model/chat-session.ts';
@@ -29,11 +30,12 @@ export function Composer({ session }: { readonly session: ChatSession }) {
     current.style.height = 'auto';
     current.style.height = `${Math.min(MAX_PIXELS, current.scrollHeight + 2)}px`;
   }, [text]);
+  const sees = takesImages(session.chat.value.settings.model);
   const attach = async (files: Iterable<File>) => {
     const added: Attachment[] = [];
     for (const file of files) {
       try {
-        added.push(await readAttachment(file));
+        added.push(await readAttachment(file, sees));
       } catch (error) {
         notify(`${file.name}: ${error instanceof Error ? error.message : String(error)}`, true);
       }
@@ -68,6 +70,7 @@ export function Composer({ session }: { readonly session: ChatSession }) {
         <ul class="attachments">
           {attachments.map((attachment) => (
             <li key={attachment.name}>
+              {attachment.image !== undefined && <img src={attachment.image} alt="" />}
               {attachment.name}
               <button
                 type="button"
@@ -90,8 +93,8 @@ export function Composer({ session }: { readonly session: ChatSession }) {
         <button
           type="button"
           class="quiet"
-          aria-label="Attach text files"
-          title="Attach text files"
+          aria-label={sees ? 'Attach images or text files' : 'Attach text files'}
+          title={sees ? 'Attach images or text files' : 'Attach text files'}
           onClick={() => void pickFiles('').then(attach)}
         >
           <Icon name="attach" />

@@ -38,12 +38,16 @@ export function UserMessage({ session, message }: UserMessageProps) {
   }
   return (
     <div class="user-message">
-      {message.attachments?.map(({ name, text }) => (
-        <details key={name} class="attachment">
-          <summary>{name}</summary>
-          <pre tabIndex={0}>{text}</pre>
-        </details>
-      ))}
+      {message.attachments?.map(({ name, text, image }) =>
+        image === undefined ? (
+          <details key={name} class="attachment">
+            <summary>{name}</summary>
+            <pre tabIndex={0}>{text}</pre>
+          </details>
+        ) : (
+          <img key={name} class="attached-image" src={image} alt={name} title={name} />
+        ),
+      )}
       <div class="bubble">{message.content}</div>
       <div class="message-actions">
         <VersionSwitch session={session} message={message} />

@@ -22,7 +22,10 @@ export interface ChatChunk {
   readonly usage?: {
     readonly prompt_tokens: number;
     readonly completion_tokens: number;
-    readonly prompt_tokens_details?: { readonly cached_tokens?: number } | null;
+    readonly prompt_tokens_details?: {
+      readonly cached_tokens?: number;
+      readonly image_tokens?: number;
+    } | null;
   } | null;
 }
 
@@ -111,6 +114,7 @@ export class AnswerBuilder {
     return {
       promptTokens: usage?.prompt_tokens ?? null,
       cachedTokens: usage?.prompt_tokens_details?.cached_tokens ?? null,
+      imageTokens: usage?.prompt_tokens_details?.image_tokens ?? 0,
       outputTokens: usage?.completion_tokens ?? null,
       numAnswers: this.#written.length,
       firstTokenMs: this.#firstTokenMs,

@@ -2,9 +2,13 @@
 import type { Attachment, ChatSettings, Message } from '../model/types.ts';
 import { sendablePath } from './sendable-path.ts';
 
+type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } };
+
 export interface RequestMessage {
   readonly role: string;
-  readonly content: string | null;
+  readonly content: string | readonly Part[] | null;
   readonly tool_calls?: readonly object[];
   readonly tool_call_id?: string;
 }
@@ -58,7 +62,17 @@ export function parseTools(text: string): readonly unknown[] {
 
 /** Text of a message with what is attached to it. */
 export function fullText({ content, attachments = [] }: Pick<Message, 'content' | 'attachments'>) {
-  return [...attachments.map(attachedText), content].join('\n\n');
+  const texts = attachments.filter(({ image }) => image === undefined).map(attachedText);
+  return [...texts, content].join('\n\n');
+}
+
+/** As text where it has no images; with them as parts, images first, as models were trained. */
+function contentOf(message: Message): string | readonly Part[] {
+  const images = (message.attachments ?? []).flatMap(({ image: url }): Part[] =>
+    url === undefined ? [] : [{ type: 'image_url', image_url: { url } }],
+  );
+  const text = fullText(message);
+  return images.length === 0 ? text : [...images, { type: 'text', text }];
 }
 
 function attachedText({ name, text }: Attachment): string {
@@ -71,7 +85,7 @@ function attachedText({ name, text }: Attachment): string {
 function toRequestMessage(message: Message): RequestMessage {
   const { role, content, toolCalls = [], toolCallId } = message;
   if (role === 'tool') return { role, content, tool_call_id: toolCallId ?? '' };
-  if (toolCalls.length === 0) return { role, content: fullText(message) };
+  if (toolCalls.length === 0) return { role, content: contentOf(message) };
   return {
     role,
     content: content === '' ? null : content,

@@ -1,0 +1,203 @@
+"""Tiny Qwen2-VL, Qwen2.5-VL and Qwen3-VL of random weights, with what Transformers computes from them.
+
+    pip install pillow==12.3.0 numpy torch torchvision transformers==5.24.0
+    python3 scripts/references/qwen_vision.py test/fixtures/vision
+
+Folders and reference.json are as vision.py writes them, with its images; of an image there are also the
+bytes that it is resized to, and their grid of tokens. All of it is computed by Transformers.
+"""
+
+import argparse
+import base64
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+
+from vision import PROMPTS, TEXT_MODEL, base64_of, images, prompt, randomize, read, tokenizer
+
+SPECIAL = [
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+]
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+    "{% if message['content'] is string %}{{ message['content'] }}"
+    "{% else %}{% for content in message['content'] %}{% if content['type'] == 'image' %}"
+    "<|vision_start|><|image_pad|><|vision_end|>"
+    "{% elif 'text' in content %}{{ content['text'] }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+PATCH = 4
+MERGE = 2
+MEAN = [0.48, 0.46, 0.41]
+STD = [0.27, 0.26, 0.28]
+# One image is made smaller, one larger, and two keep about their size.
+PIXELS = {"shortest_edge": 700, "longest_edge": 1200}
+SHARED = {
+    "depth": 3,
+    "num_heads": 2,
+    "patch_size": PATCH,
+    "spatial_merge_size": MERGE,
+    "temporal_patch_size": 2,
+}
+TOWERS = {
+    "Qwen2VL": {"embed_dim": 32, "hidden_size": 32, "mlp_ratio": 2, "hidden_act": "quick_gelu"},
+    "Qwen2_5_VL": {
+        "hidden_size": 32,
+        "out_hidden_size": 32,
+        "intermediate_size": 40,
+        "hidden_act": "silu",
+        # Two tokens along each side: windows at the right and below have fewer.
+        "window_size": 16,
+        "fullatt_block_indexes": [1],
+    },
+    "Qwen3VL": {
+        "hidden_size": 32,
+        "out_hidden_size": 32,
+        "intermediate_size": 40,
+        "hidden_act": "gelu_pytorch_tanh",
+        # A table of 4 x 4, read in between for each image.
+        "num_position_embeddings": 16,
+        "deepstack_visual_indexes": [0, 1],
+    },
+}
+TEXTS = {
+    # Pairs by frames, rows and columns in turn; layers that get embeddings of earlier layers of the tower.
+    "Qwen3VL": {
+        "num_hidden_layers": 3,
+        "head_dim": 16,
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "mrope_section": [4, 2, 2],
+            "mrope_interleaved": True,
+        },
+    },
+}
+
+
+def processor_of(prefix: str):
+    image_processor = transformers.Qwen2VLImageProcessorPil(
+        size=PIXELS,
+        patch_size=PATCH,
+        merge_size=MERGE,
+        temporal_patch_size=2,
+        image_mean=MEAN,
+        image_std=STD,
+    )
+    make = getattr(transformers, f"{prefix}Processor")
+    return make(
+        image_processor,
+        tokenizer(SPECIAL, "<|im_start|>", "<|im_end|>"),
+        video_processor=transformers.Qwen2VLVideoProcessor(),
+        chat_template=TEMPLATE,
+    )
+
+
+def model_of(prefix: str, tokens, tied: bool):
+    text = {**TEXT_MODEL, "num_hidden_layers": 2, "vocab_size": len(tokens), "tie_word_embeddings": tied}
+    del text["model_type"]
+    text["rope_parameters"] = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}
+    text.update(TEXTS.get(prefix, {}))
+    config = getattr(transformers, f"{prefix}Config")(
+        text_config=text,
+        vision_config={**SHARED, **TOWERS[prefix]},
+        image_token_id=tokens.convert_tokens_to_ids("<|image_pad|>"),
+        video_token_id=tokens.convert_tokens_to_ids("<|video_pad|>"),
+        vision_start_token_id=tokens.convert_tokens_to_ids("<|vision_start|>"),
+        vision_end_token_id=tokens.convert_tokens_to_ids("<|vision_end|>"),
+        tie_word_embeddings=tied,
+    )
+    return getattr(transformers, f"{prefix}ForConditionalGeneration")(config)
+
+
+def inputs_of(made, length: int) -> dict:
+    types = made["mm_token_type_ids"]
+    longer = torch.cat([types, torch.zeros(1, length - types.shape[1], dtype=types.dtype)], dim=1)
+    return {
+        "pixel_values": made["pixel_values"],
+        "image_grid_thw": made["image_grid_thw"],
+        "mm_token_type_ids": longer,
+    }
+
+
+def tower(model, processor, path: Path) -> dict:
+    made = processor.image_processor(read(path), return_tensors="pt")
+    values, grid = made["pixel_values"], made["image_grid_thw"]
+    with torch.no_grad():
+        made = model.get_image_features(values, grid)
+    # Those of earlier layers beside them.
+    deep = [each[0] if isinstance(each, (list, tuple)) else each for each in made.get("deepstack_features") or []]
+    features = torch.cat([made.pooler_output[0], *deep], dim=-1)
+    _frames, height, width = grid[0].tolist()
+    # [patches, channels, frames, side, side]: bytes again, of the first frame, a pixel's channels together.
+    shape = (-1, 3, 2, PATCH, PATCH)
+    pixels = values.numpy().reshape(shape)[:, :, 0].transpose(0, 2, 3, 1).astype(np.float64)
+    bytes_ = np.rint((pixels * STD + MEAN) * 255)
+    assert np.abs((bytes_ / 255 - MEAN) / STD - pixels).max() < 1e-5
+    text = processor.replace_image_token({"image_grid_thw": grid}, 0)
+    return {
+        "rows": height // MERGE,
+        "columns": width // MERGE,
+        "placeholder": text,
+        "patches": base64.b64encode(bytes_.astype(np.uint8).tobytes()).decode(),
+        "embeddings": base64_of(features),
+    }
+
+
+def case(folder: Path, image_folder: Path, prefix: str, tied: bool) -> None:
+    processor = processor_of(prefix)
+    for seed in range(20000):
+        model = model_of(prefix, processor.tokenizer, tied)
+        model.set_attn_implementation("eager")
+        randomize(model, seed)
+        model.eval()
+        prompts = {}
+        for name, turns in PROMPTS.items():
+            made = prompt(model, processor, image_folder, turns, len(SPECIAL), inputs_of)
+            if made is None:
+                break
+            prompts[name] = made
+        if len(prompts) == len(PROMPTS):
+            break
+    towers = {name: tower(model, processor, image_folder / name) for name in images()}
+    shutil.rmtree(folder, ignore_errors=True)
+    model.to(torch.bfloat16).save_pretrained(folder)
+    (folder / "generation_config.json").unlink()
+    processor.save_pretrained(folder)
+    for file in ("video_preprocessor_config.json",):
+        (folder / file).unlink(missing_ok=True)
+    reference = {"images": towers, "prompts": prompts}
+    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
+    print(folder.name, "seed", seed, [len(each["ids"]) for each in prompts.values()])
+
+
+CASES = {
+    "qwen2-vl": ("Qwen2VL", False),
+    "qwen2.5-vl": ("Qwen2_5_VL", True),
+    "qwen3-vl": ("Qwen3VL", True),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(CASES)}")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in arguments.names or CASES:
+        prefix, tied = CASES[name]
+        case(arguments.folder / name, arguments.folder / "images", prefix, tied)
+
+
+if __name__ == "__main__":
+    main()

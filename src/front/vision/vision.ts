@@ -1,0 +1,185 @@
+/** A model's eyes: how prompts show images to it, and the embeddings that it has of them. */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { PromptEmbeddings } from '../../engine/request.ts';
+import type { NumberValue } from '../../encoder/tensors/tensor.ts';
+import { type Cutting, inLowDetail } from '../../images/cut-image.ts';
+import type { TileGrid } from '../../images/tiles.ts';
+import { LIMITS } from '../../limits.ts';
+import { once } from '../../once.ts';
+import type { Caller } from '../caller.ts';
+import type {
+  EmbeddedImages,
+  EmbedFor,
+  EmbeddingCounts,
+  ImageEmbedder,
+  PromptImage,
+} from '../generation/prompt-image.ts';
+import { ClientBudget } from '../images/client-budget.ts';
+import { addInTurns } from '../images/file-hash.ts';
+import type { ReadTiles } from '../images/image-job.ts';
+import type { ImagePool } from '../images/image-pool.ts';
+import type { CutImage, ImageCutter, ImageFile } from '../prompts/place-images.ts';
+import type { TensorModel } from '../tensors/tensor-model.ts';
+
+/** How a model takes images. */
+export interface VisionFormat {
+  readonly cutting: Cutting;
+  /** As of ImageCutter. */
+  readonly tokenId: number;
+  /** Width of its embeddings. */
+  readonly hiddenSize: number;
+  /** How an image with such a grid of tiles, or of cells, is shown. */
+  shown(grid: TileGrid): Pick<CutImage, 'placeholder' | 'tokensPerTile' | 'grid' | 'seesWhole'>;
+  /** Inputs of the encoder for a tile of an image. */
+  inputs(pixels: Uint8Array, grid: TileGrid): readonly NumberValue[];
+}
+
+export interface VisionOptions {
+  readonly format: VisionFormat;
+  readonly pool: Pick<ImagePool, 'tiles'>;
+  /** Gives a tile's embeddings, float [..., hidden]. */
+  readonly encoder: Pick<TensorModel, 'infer'>;
+}
+
+type Rows = Float32Array<ArrayBuffer>;
+
+export class Vision implements ImageCutter, ImageEmbedder {
+  readonly tokenId: number;
+  readonly #options: VisionOptions;
+  readonly #held = new ClientBudget(LIMITS.imageEmbeddingBytes, LIMITS.clientImageEmbeddingBytes);
+  /** Embeddings of tiles, by hash and salt. */
+  readonly #known = new LRUCache<string, Rows>({
+    maxSize: LIMITS.imageCacheBytes,
+    sizeCalculation: ({ byteLength }) => byteLength,
+  });
+  /** Images of earlier turns, by what is in their files, and by client. */
+  readonly #cut = new LRUCache<string, Omit<CutImage, 'file' | 'inDetail'>>({
+    max: LIMITS.imagesKnown,
+  });
+  #queries = 0;
+  #hits = 0;
+  /** Those that are being computed. */
+  readonly #coming = new Map<string, Promise<Rows>>();
+
+  constructor(options: VisionOptions) {
+    this.#options = options;
+    this.tokenId = options.format.tokenId;
+  }
+
+  get counts(): EmbeddingCounts {
+    return { queries: this.#queries, hits: this.#hits };
+  }
+
+  async cut(images: readonly ImageFile[], caller: Caller): Promise<readonly CutImage[]> {
+    const { format, pool } = this.#options;
+    const cut: CutImage[] = [];
+    for (const { file, detail } of images) {
+      const inDetail = detail !== 'low';
+      const key = `${await hashOf(file)} ${inDetail} ${caller.client}`;
+      let found = this.#cut.get(key);
+      if (found === undefined) {
+        const job = { file, cutting: this.#cutting(inDetail), wantsPixels: false };
+        const { hashes, ...read } = await pool.tiles(job, caller);
+        found = { ...format.shown(read), hashes };
+        this.#cut.set(key, found);
+      }
+      cut.push({ file, inDetail, ...found });
+    }
+    return cut;
+  }
+
+  /** One tile at a time, so that other requests' come in between. */
+  async embed(
+    images: readonly PromptImage[],
+    salt: string,
+    caller: EmbedFor,
+  ): Promise<EmbeddedImages> {
+    const { hiddenSize } = this.#options.format;
+    const numTokens = images.reduce(
+      (sum, { tiles, tokensPerTile }) => sum + tiles.length * tokensPerTile,
+      0,
+    );
+    const bytes = numTokens * hiddenSize * Float32Array.BYTES_PER_ELEMENT;
+    this.#held.take(caller.client, bytes);
+    const release = once(() => this.#held.give(caller.client, bytes));
+    try {
+      const embeddings: PromptEmbeddings[] = [];
+      for (const image of images) embeddings.push(...(await this.#embedImage(image, salt, caller)));
+      return { embeddings, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #embedImage(
+    image: PromptImage,
+    salt: string,
+    caller: EmbedFor,
+  ): Promise<PromptEmbeddings[]> {
+    const { file, inDetail, tiles, grid, seesWhole, tokensPerTile } = image;
+    const job = { file, cutting: this.#cutting(inDetail), wantsPixels: true };
+    let reading: Promise<ReadTiles> | undefined;
+    const embeddings: PromptEmbeddings[] = [];
+    for (const [index, { start, hash }] of tiles.entries()) {
+      const rows = await this.#rowsOf(`${hash} ${salt}`, caller, async () => {
+        reading ??= this.#options.pool.tiles(job, caller);
+        const { pixels, ...read } = await reading;
+        return await this.#encode(pixels[index] ?? new Uint8Array(), read, caller);
+      });
+      const attentionEnd = seesWhole ? start + tokensPerTile : undefined;
+      embeddings.push({
+        start,
+        rows,
+        ...(grid && { grid }),
+        ...(attentionEnd && { attentionEnd }),
+      });
+    }
+    return embeddings;
+  }
+
+  /** As they are known, as another request computes them, or as `compute` does. */
+  async #rowsOf(key: string, { signal }: EmbedFor, compute: () => Promise<Rows>): Promise<Rows> {
+    this.#queries++;
+    for (;;) {
+      signal.throwIfAborted();
+      const known = this.#known.get(key);
+      if (known !== undefined) {
+        this.#hits++;
+        return known;
+      }
+      const coming = this.#coming.get(key);
+      if (coming === undefined) break;
+      // Where it fails for the other request, it is computed for this one.
+      await coming.catch(() => {});
+    }
+    const computing = compute();
+    this.#coming.set(key, computing);
+    try {
+      const rows = await computing;
+      this.#known.set(key, rows);
+      return rows;
+    } finally {
+      this.#coming.delete(key);
+    }
+  }
+
+  #cutting(inDetail: boolean): Cutting {
+    const { cutting } = this.#options.format;
+    return inDetail ? cutting : inLowDetail(cutting);
+  }
+
+  async #encode(pixels: Uint8Array, grid: TileGrid, caller: EmbedFor): Promise<Rows> {
+    const { encoder, format } = this.#options;
+    const [made] = await encoder.infer(format.inputs(pixels, grid), {}, caller);
+    if (!(made?.data instanceof Float32Array)) throw new Error('the encoder gave no embeddings');
+    return new Float32Array(made.data);
+  }
+}
+
+async function hashOf(file: Uint8Array): Promise<string> {
+  const hash = createHash('sha256');
+  await addInTurns(hash, file);
+  return hash.digest('base64url');
+}

@@ -1,0 +1,53 @@
+/** How models see images: as tiles, as patches of an image of about its own size, and as a square. */
+import { cutPatches, type Patching } from './patches.ts';
+import type { Pixels } from './pixels.ts';
+import { resize, type Resample } from './resize.ts';
+import { type CutImage, cutTiles, type Tiling } from './tiles.ts';
+
+export type Cutting = TileCutting | GridCutting | SquareCutting;
+
+export interface TileCutting extends Tiling {
+  readonly kind: 'tiles';
+}
+
+export interface GridCutting extends Patching {
+  readonly kind: 'grid';
+}
+
+/** The image is resized to a square, whatever its shape. */
+export interface SquareCutting {
+  readonly kind: 'square';
+  /** Pixels of each side. */
+  readonly side: number;
+  readonly resample: Resample;
+}
+
+/** Cells of an image of which little is to be seen, where its size says how many there are. */
+const FEW_CELLS = 256;
+
+/** @throws ImageError for one that is too long for its width */
+export function cutImage(image: Pixels, cutting: Cutting): CutImage {
+  switch (cutting.kind) {
+    case 'tiles':
+      return cutTiles(image, cutting);
+    case 'grid':
+      return cutPatches(image, cutting);
+    case 'square': {
+      const { side, resample } = cutting;
+      return { tiles: [resize(image, side, side, resample)], rows: 0, columns: 0 };
+    }
+  }
+}
+
+/** The same for an image of which little is to be seen: one tile, or few cells; a square stays as it is. */
+export function inLowDetail(cutting: Cutting): Cutting {
+  if (cutting.kind === 'square') return cutting;
+  return cutting.kind === 'grid' ? withCells(cutting, FEW_CELLS) : { ...cutting, splits: false };
+}
+
+/** The same for images of at most so many cells. */
+export function withCells(patching: GridCutting, cells: number): GridCutting {
+  const { patchSide, merge } = patching;
+  const maxPixels = Math.min(patching.maxPixels, cells * (merge * patchSide) ** 2);
+  return { ...patching, maxPixels, minPixels: Math.min(patching.minPixels, maxPixels) };
+}

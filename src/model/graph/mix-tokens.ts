@@ -1,0 +1,51 @@
+import { type HeadNorms, layerTensorNames } from '../families/family.ts';
+import { gateAttention } from './attention-gates.ts';
+import type { DecoderAttention } from './decoder-attention.ts';
+import type { DecoderOps } from './decoder-ops.ts';
+import type { NormalizedInput } from './decoder-values.ts';
+import { emitGatedDelta } from './gated-delta.ts';
+import { recurrenceOf } from './layer-kinds.ts';
+import { mixerLayers } from './mixer-layers.ts';
+import { emitSelectiveScan } from './selective-scan.ts';
+import { emitShortConvolution } from './short-convolution.ts';
+
+/**
+ * Adds what a layer makes of each token and those before it, attention or what has a state in its place, up
+ * to the linear layer that ends it: returns what that reads, [tokens, n].
+ */
+export function mixTokens(
+  ops: DecoderOps,
+  attention: DecoderAttention,
+  layer: number,
+  read: NormalizedInput,
+): string {
+  const { input, gates } = mixerLayers(ops.config, layer);
+  const value = ops.linear(input, read);
+  const { groups } = attention;
+  const recurrence = recurrenceOf(ops.config, layer);
+  if (recurrence?.kind === 'short convolution') {
+    return emitShortConvolution(ops, recurrence, groups, layer, value);
+  }
+  if (recurrence?.kind === 'selective scan') {
+    return emitSelectiveScan(ops, recurrence, groups, layer, value);
+  }
+  if (recurrence?.kind === 'gated delta' && gates !== null) {
+    return emitGatedDelta(ops, recurrence, groups, layer, value, ops.linear(gates, read));
+  }
+  const { headNorms } = layerTensorNames(ops.config.family, layer);
+  const norms = weightsOf(ops, headNorms);
+  return gateAttention(ops, value, (qkv) => attention.attend(layer, qkv, norms));
+}
+
+/** Adds the weights of norms of heads; returns their names. */
+function weightsOf({ norms, config }: DecoderOps, names: HeadNorms | null): HeadNorms | null {
+  if (names === null) return null;
+  const { numHeads, numKvHeads, headDim } = config;
+  const [queries, keys] = names.over === 'head' ? [1, 1] : [numHeads, numKvHeads];
+  return {
+    over: names.over,
+    isAfterRope: names.isAfterRope,
+    query: norms.weight(names.query, queries * headDim),
+    key: norms.weight(names.key, keys * headDim),
+  };
+}

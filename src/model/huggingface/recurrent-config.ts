@@ -1,0 +1,184 @@
+import type { Family } from '../families/family.ts';
+import { ModelError } from '../model-error.ts';
+import type { HuggingFaceConfig } from './config-schema.ts';
+
+/** Layers that have states of fixed size in place of attention, whatever they compute. */
+interface RecurrentLayers {
+  /** By layer: others attend. */
+  readonly layers: readonly boolean[];
+  /** Tokens that each output of a convolution is made of, its own included. */
+  readonly kernel: number;
+  /** Channels that are convolved. */
+  readonly channels: number;
+  /** Values of the matrices of all heads; 0 where a convolution is all. */
+  readonly matrixSize: number;
+}
+
+/** Short convolutions, over as many channels as hidden states have. */
+export interface ShortConvolution extends RecurrentLayers {
+  readonly kind: 'short convolution';
+  /** Whether the convolution and the linear layers around it have biases. */
+  readonly bias: boolean;
+}
+
+/** The gated delta rule. */
+export interface GatedDelta extends RecurrentLayers {
+  readonly kind: 'gated delta';
+  /** Heads of values; each head of keys, and of queries, serves as many of them. */
+  readonly numHeads: number;
+  readonly keyHeads: number;
+  readonly keyDim: number;
+  readonly valueDim: number;
+  /** Epsilon of the norm of heads. */
+  readonly epsilon: number;
+}
+
+/** Mamba-2's scan, with one group of heads. */
+export interface SelectiveScan extends RecurrentLayers {
+  readonly kind: 'selective scan';
+  readonly numHeads: number;
+  readonly headDim: number;
+  /** Values that each dimension of a head keeps. */
+  readonly stateSize: number;
+  /** Whether the linear layers before and after it have biases. */
+  readonly bias: boolean;
+  readonly convolutionBias: boolean;
+  /** Limits of a token's step; null for none. */
+  readonly steps: { readonly least: number; readonly most: number | null };
+  /** Epsilon of the norm after it. */
+  readonly epsilon: number;
+}
+
+/** The layers of a decoder that have states of fixed size in place of attention. */
+export type RecurrentConfig = ShortConvolution | GatedDelta | SelectiveScan;
+
+/** As the operators have them: tokens that a convolution reads, and sizes. */
+const KERNELS = { fewest: 2, most: 8 } as const;
+const LANES = 16;
+const MOST_CHANNELS = 65_536;
+const MOST_DIMENSIONS = 256;
+
+/**
+ * Undefined where all layers attend.
+ * @throws {ModelError} if none does, or a size is not supported
+ */
+export function parseRecurrence(
+  hf: HuggingFaceConfig,
+  family: Family,
+  origin: string,
+): RecurrentConfig | undefined {
+  const { recurrence: rules, modelType } = family;
+  if (rules === undefined) return undefined;
+  const layers = Array.from({ length: hf.num_hidden_layers }, (_, layer) =>
+    rules.layerTypes.includes(typeOf(hf, layer) ?? ''),
+  );
+  if (!layers.includes(true)) return undefined;
+  if (!layers.includes(false)) {
+    throw new ModelError(`${origin}: ${modelType} without a layer of attention is not supported`);
+  }
+  const config = PARSERS[rules.kind](hf, layers, origin);
+  checkConvolution(config, origin);
+  return config;
+}
+
+const PARSERS = {
+  'short convolution': shortConvolution,
+  'gated delta': gatedDelta,
+  'selective scan': selectiveScan,
+} as const;
+
+function shortConvolution(hf: HuggingFaceConfig, layers: boolean[]): ShortConvolution {
+  return {
+    kind: 'short convolution',
+    layers,
+    kernel: hf.conv_L_cache ?? 0,
+    channels: hf.hidden_size,
+    matrixSize: 0,
+    bias: hf.conv_bias,
+  };
+}
+
+function gatedDelta(hf: HuggingFaceConfig, layers: boolean[], origin: string): GatedDelta {
+  const { linear_num_value_heads: numHeads, linear_num_key_heads: keyHeads } = hf;
+  const { linear_key_head_dim: keyDim, linear_value_head_dim: valueDim } = hf;
+  checkDimensions([keyDim, valueDim], origin);
+  if (numHeads % keyHeads !== 0) {
+    throw new ModelError(
+      `${origin}: linear_num_value_heads ${numHeads} is not a multiple of linear_num_key_heads ${keyHeads}`,
+    );
+  }
+  return {
+    kind: 'gated delta',
+    layers,
+    kernel: hf.linear_conv_kernel_dim,
+    channels: 2 * keyHeads * keyDim + numHeads * valueDim,
+    matrixSize: numHeads * keyDim * valueDim,
+    numHeads,
+    keyHeads,
+    keyDim,
+    valueDim,
+    epsilon: hf.rms_norm_eps,
+  };
+}
+
+function selectiveScan(hf: HuggingFaceConfig, layers: boolean[], origin: string): SelectiveScan {
+  const { mamba_n_heads: numHeads, mamba_d_state: stateSize, mamba_n_groups: numGroups } = hf;
+  const width = Math.trunc(hf.mamba_expand * hf.hidden_size);
+  const headDim = typeof hf.mamba_d_head === 'number' ? hf.mamba_d_head : width / numHeads;
+  if (numHeads * headDim !== width) {
+    throw new ModelError(
+      `${origin}: mamba_n_heads ${numHeads} of ${headDim} dimensions are not the ${width} of mamba_expand`,
+    );
+  }
+  if (numGroups !== 1) {
+    throw new ModelError(`${origin}: mamba_n_groups ${numGroups} is not supported (supported: 1)`);
+  }
+  checkDimensions([headDim, stateSize], origin);
+  const [least = 0, most] = hf.time_step_limit ?? [];
+  return {
+    kind: 'selective scan',
+    layers,
+    kernel: hf.mamba_d_conv,
+    channels: width + 2 * stateSize,
+    matrixSize: width * stateSize,
+    numHeads,
+    headDim,
+    stateSize,
+    bias: hf.mamba_proj_bias,
+    convolutionBias: hf.mamba_conv_bias,
+    steps: { least, most: typeof most === 'number' ? most : null },
+    epsilon: hf.rms_norm_eps,
+  };
+}
+
+function checkDimensions(dimensions: readonly number[], origin: string): void {
+  const wrong = dimensions.find((dim) => dim % LANES !== 0 || dim > MOST_DIMENSIONS);
+  if (wrong === undefined) return;
+  throw new ModelError(
+    `${origin}: states of heads of ${wrong} dimensions are not supported ` +
+      `(supported: multiples of ${LANES} up to ${MOST_DIMENSIONS})`,
+  );
+}
+
+function checkConvolution({ kernel, channels }: RecurrentConfig, origin: string): void {
+  if (kernel < KERNELS.fewest || kernel > KERNELS.most) {
+    throw new ModelError(
+      `${origin}: a convolution of ${kernel} tokens is not supported ` +
+        `(supported: ${KERNELS.fewest} to ${KERNELS.most})`,
+    );
+  }
+  if (channels % LANES !== 0 || channels > MOST_CHANNELS) {
+    throw new ModelError(
+      `${origin}: a convolution of ${channels} channels is not supported ` +
+        `(supported: multiples of ${LANES} up to ${MOST_CHANNELS})`,
+    );
+  }
+}
+
+function typeOf(hf: HuggingFaceConfig, layer: number): string | undefined {
+  const { layer_types: types, full_attn_idxs: attends, full_attention_interval: interval } = hf;
+  if (types) return types[layer];
+  if (attends) return attends.includes(layer) ? 'full_attention' : 'conv';
+  if (interval) return (layer + 1) % interval === 0 ? 'full_attention' : 'linear_attention';
+  return undefined;
+}

@@ -1,0 +1,66 @@
+/** Towers of SigLIP, as config.json describes them. */
+import { z } from 'zod';
+
+import { MODEL_LIMITS } from '../../model-limits.ts';
+import { encoderActivation, type EncoderActivation } from '../encoder/encoder-config.ts';
+import { ModelError } from '../model-error.ts';
+
+/** A vision transformer over the patches of a tile. */
+export interface TowerConfig {
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+  readonly numLayers: number;
+  readonly numHeads: number;
+  readonly layerNormEps: number;
+  readonly activation: EncoderActivation;
+  /** Pixels of each side of a patch. */
+  readonly patchSide: number;
+  /** Patches along each side of the images that positions were trained for. */
+  readonly trainedPatches: number;
+}
+
+const count = z.int().positive();
+const side = count.max(MODEL_LIMITS.imageSide);
+
+/** @param usual sizes of the family, where a file does not say them */
+export function siglipSchema(usual: {
+  readonly width: number;
+  readonly heads: number;
+  readonly patch: number;
+}) {
+  return z.looseObject({
+    hidden_size: count.max(MODEL_LIMITS.width).default(usual.width),
+    intermediate_size: count.max(MODEL_LIMITS.width).default(3072),
+    num_hidden_layers: count.max(MODEL_LIMITS.layers).default(12),
+    num_attention_heads: count.max(MODEL_LIMITS.heads).default(usual.heads),
+    num_channels: z.literal(3).default(3),
+    image_size: side.default(224),
+    patch_size: side.default(usual.patch),
+    hidden_act: encoderActivation.default('gelu_tanh'),
+    layer_norm_eps: z.number().positive().default(1e-6),
+  });
+}
+
+/** @throws {ModelError} naming the file as `origin`, and what in it does not fit together */
+export function siglipTower(
+  config: z.output<ReturnType<typeof siglipSchema>>,
+  origin: string,
+): TowerConfig {
+  const { hidden_size: hiddenSize, num_attention_heads: numHeads } = config;
+  if (hiddenSize % numHeads !== 0) {
+    throw new ModelError(`${origin}: hidden_size is not a multiple of num_attention_heads`);
+  }
+  if (config.image_size < config.patch_size) {
+    throw new ModelError(`${origin}: patches are larger than images`);
+  }
+  return {
+    hiddenSize,
+    intermediateSize: config.intermediate_size,
+    numLayers: config.num_hidden_layers,
+    numHeads,
+    layerNormEps: config.layer_norm_eps,
+    activation: config.hidden_act,
+    patchSide: config.patch_size,
+    trainedPatches: Math.floor(config.image_size / config.patch_size),
+  };
+}

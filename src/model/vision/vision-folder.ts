@@ -1,0 +1,57 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { readJson } from '../huggingface/json-file.ts';
+import { SafetensorsWeights, weightFiles } from '../huggingface/safetensors.ts';
+import { isGguf } from '../gguf/gguf-names.ts';
+import { inspectMmproj } from './mmproj.ts';
+import { isGridConfig, parseGridConfig } from './grid-config.ts';
+import { isSquareConfig, parseSquareConfig } from './square-config.ts';
+import { isTileConfig, parseVisionConfig } from './vision-config.ts';
+import { readVisionFiles } from './read-vision-files.ts';
+import type { VisionFiles } from './vision-files.ts';
+import type { VisionConfig, VisionPart } from './vision-part.ts';
+
+/** Whether a folder's text model takes images. @throws {ModelError} as inspectVision */
+export async function canSee(path: string): Promise<boolean> {
+  return (await inspectVision(path, 0)) !== null;
+}
+
+/**
+ * Finds out what a text model sees.
+ * @param path absolute, of a folder or a GGUF file
+ * @param textSize channels of the text model
+ * @param mmproj for a GGUF model the file with the part that sees; looked for beside it if null
+ * @returns null for one that takes text alone, or does not say how it wants its images
+ * @throws {ModelError} if it is damaged, or describes what no graph can be built of
+ */
+export async function inspectVision(
+  path: string,
+  textSize: number,
+  mmproj: string | null = null,
+): Promise<VisionPart | null> {
+  if (isGguf(path)) return inspectMmproj(path, textSize, mmproj);
+  const names = await readdir(path);
+  if (!names.includes('config.json')) return null;
+  const parse = parserOf(await readJson(join(path, 'config.json')));
+  if (parse === null) return null;
+  const told = await readVisionFiles(path, names);
+  if (told === null) return null;
+  const files = await weightFiles(path, names);
+  return {
+    path,
+    mmproj: null,
+    config: parse(told, textSize),
+    files,
+    open: () => SafetensorsWeights.open(files),
+  };
+}
+
+/** Finds what reads the files of a model by its config.json; null where it takes text alone. */
+function parserOf(
+  config: unknown,
+): ((files: VisionFiles, textSize: number) => VisionConfig) | null {
+  if (isTileConfig(config)) return parseVisionConfig;
+  if (isGridConfig(config)) return parseGridConfig;
+  return isSquareConfig(config) ? parseSquareConfig : null;
+}

@@ -1,0 +1,138 @@
+/** Readers of what models say of the images that they see. */
+import { ImageError } from '../../../src/images/image-error.ts';
+import { cellGrid } from '../../../src/images/patches.ts';
+import { tileGrid } from '../../../src/images/tiles.ts';
+import { IMAGE_LIMITS } from '../../../src/image-limits.ts';
+import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
+import { ModelError } from '../../../src/model/model-error.ts';
+import { MODEL_LIMITS } from '../../../src/model-limits.ts';
+import { isGridConfig, parseGridConfig } from '../../../src/model/vision/grid-config.ts';
+import { isSquareConfig, parseSquareConfig } from '../../../src/model/vision/square-config.ts';
+import { mmprojConfig } from '../../../src/model/vision/mmproj.ts';
+import { parseVisionConfig } from '../../../src/model/vision/vision-config.ts';
+import type { VisionConfig } from '../../../src/model/vision/vision-part.ts';
+import { ggufBytes } from '../../support/gguf-writer.ts';
+import { MMPROJ_METADATA } from '../../support/mmproj.ts';
+import { refusable, type Target } from './target.ts';
+
+const TEXT_SIZE = 32;
+const EDGE = IMAGE_LIMITS.imageEdge;
+const SIZES = [
+  { width: 1, height: 1 },
+  { width: 640, height: 479 },
+  { width: 5000, height: 5000 },
+  { width: EDGE, height: 1 },
+  { width: 1, height: EDGE },
+  { width: EDGE, height: 381 },
+];
+
+/** @throws Error where an image of any size could become more than is allowed, or nothing */
+function requireBounds(config: VisionConfig): void {
+  for (const size of SIZES) {
+    const grid = refusable(
+      () =>
+        config.kind === 'grid'
+          ? cellGrid(size, config.cutting)
+          : config.kind === 'square'
+            ? { rows: 0, columns: 0 }
+            : tileGrid(size, config.cutting),
+      ImageError,
+    );
+    if (grid === undefined) continue;
+    const { rows, columns } = grid;
+    const most = config.kind === 'grid' ? MODEL_LIMITS.imagePatches : MODEL_LIMITS.imageTiles;
+    const isGrid = Number.isInteger(rows) && Number.isInteger(columns) && rows * columns <= most;
+    if (!isGrid || (config.kind === 'grid' && rows * columns === 0)) {
+      throw new Error(`${JSON.stringify(size)} becomes ${rows} x ${columns}`);
+    }
+  }
+}
+
+const TILES = {
+  config: {
+    model_type: 'smolvlm',
+    image_token_id: 5,
+    scale_factor: 2,
+    vision_config: { hidden_size: 24, num_attention_heads: 2, image_size: 32, patch_size: 8 },
+  },
+  images: { size: { longest_edge: 96 }, max_image_size: { longest_edge: 32 }, resample: 1 },
+  processor: { image_seq_len: 4 },
+};
+const GRIDS = {
+  config: {
+    model_type: 'qwen2_5_vl',
+    image_token_id: 5,
+    vision_config: {
+      depth: 3,
+      hidden_size: 32,
+      num_heads: 2,
+      patch_size: 4,
+      window_size: 16,
+      fullatt_block_indexes: [1],
+    },
+  },
+  images: { patch_size: 4, merge_size: 2, min_pixels: 64, max_pixels: 4096 },
+  processor: {},
+};
+
+const SQUARES = {
+  config: {
+    model_type: 'gemma3',
+    image_token_index: 5,
+    mm_tokens_per_image: 4,
+    vision_config: { hidden_size: 24, num_attention_heads: 2, image_size: 32, patch_size: 8 },
+  },
+  images: { size: { height: 32, width: 32 } },
+  processor: { image_seq_length: 4 },
+};
+
+const visionConfig: Target = {
+  name: 'vision-config',
+  seeds: [TILES, GRIDS, SQUARES].map((files) => JSON.stringify(files)),
+  dictionary: [
+    ...[
+      'qwen2_vl',
+      'idefics3',
+      'gemma3',
+      'mm_tokens_per_image',
+      'shortest_edge',
+      'longest_edge',
+      'max_pixels',
+      'min_pixels',
+    ],
+    ...['spatial_merge_size', 'temporal_patch_size', 'in_channels', 'do_resize', 'image_mean'],
+  ],
+  maxBytes: 4096,
+  maxWork: 2e6,
+  run(input) {
+    let json: unknown;
+    try {
+      json = JSON.parse(input.toString());
+    } catch {
+      return;
+    }
+    const { config, images, processor }: Partial<Record<string, unknown>> = Object(json);
+    const of = (content: unknown) => ({ json: content ?? {}, origin: 'x.json' });
+    const files = { config: of(config), images: of(images), processor: of(processor) };
+    const others = isSquareConfig(config) ? parseSquareConfig : parseVisionConfig;
+    const parse = isGridConfig(config) ? parseGridConfig : others;
+    const read = refusable<VisionConfig>(() => parse(files, TEXT_SIZE), ModelError);
+    if (read !== undefined) requireBounds(read);
+  },
+};
+
+const mmproj: Target = {
+  name: 'mmproj',
+  seeds: [ggufBytes(MMPROJ_METADATA, [])],
+  maxBytes: 4096,
+  maxWork: 2e6,
+  run(input) {
+    const read = refusable(() => {
+      const { metadata } = parseGgufHeader(input, input.length, 'x.gguf');
+      return mmprojConfig(metadata, 'x.gguf', { imageTokenId: 5, textSize: TEXT_SIZE });
+    }, ModelError);
+    if (read !== undefined) requireBounds(read);
+  },
+};
+
+export const VISION_TARGETS: readonly Target[] = [visionConfig, mmproj];

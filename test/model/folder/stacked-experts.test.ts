@@ -1,0 +1,57 @@
+/** Qwen3.5-MoE as it is published: its experts stacked, inside a model that sees. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { inspectModelFolder } from '../../../src/model/folder/model-folder.ts';
+import { HYBRID_FIXTURES } from '../../support/family-text.ts';
+import { tensorShapes } from '../../support/gguf-family.ts';
+import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
+import { temporaryDirectory } from '../../support/temporary-directory.ts';
+
+const APART = join(HYBRID_FIXTURES, 'qwen3.5-moe');
+const [LAYERS, EXPERTS, HIDDEN, WIDTH] = [2, 4, 32, 8];
+
+async function open(path: string) {
+  const folder = await inspectModelFolder(path);
+  if (folder.kind !== 'huggingface') throw new TypeError('a folder of safetensors');
+  return { config: folder.config, weights: await folder.open() };
+}
+
+test('experts that are stacked are those that are apart', async () => {
+  const apart = await open(APART);
+  const shapes = await tensorShapes(join(APART, 'model.safetensors'));
+  const stored: Record<string, RawTensor> = {};
+  const add = (name: string, shape: readonly number[], values: readonly number[]) => {
+    const inside = name.replace(/^model\./, 'model.language_model.');
+    stored[inside] = floatTensor(shape, Float32Array.from(values));
+  };
+  for (let layer = 0; layer < LAYERS; layer++) {
+    const prefix = `model.layers.${layer}.mlp.experts`;
+    const all = { gateUp: [] as number[], down: [] as number[] };
+    for (let expert = 0; expert < EXPERTS; expert++) {
+      const read = (kind: string, shape: readonly number[]) =>
+        apart.weights.get(`${prefix}.${expert}.${kind}_proj.weight`, shape);
+      all.gateUp.push(...(await read('gate', [WIDTH, HIDDEN])));
+      all.gateUp.push(...(await read('up', [WIDTH, HIDDEN])));
+      all.down.push(...(await read('down', [HIDDEN, WIDTH])));
+    }
+    add(`${prefix}.gate_up_proj`, [EXPERTS, 2 * WIDTH, HIDDEN], all.gateUp);
+    add(`${prefix}.down_proj`, [EXPERTS, HIDDEN, WIDTH], all.down);
+  }
+  for (const [name, shape] of shapes) {
+    if (name.includes('.experts.')) continue;
+    add(name, shape, [...(await apart.weights.get(name, shape))]);
+  }
+  const path = await temporaryDirectory();
+  await writeSafetensors(join(path, 'model.safetensors'), stored);
+  const config: unknown = JSON.parse(await readFile(join(APART, 'config.json'), 'utf8'));
+  const outer = { model_type: 'qwen3_5_moe', text_config: config };
+  await writeFile(join(path, 'config.json'), JSON.stringify(outer));
+
+  const { config: found, weights } = await open(path);
+  expect(found).toEqual(apart.config);
+  for (const [name, shape] of shapes) {
+    expect(await weights.get(name, shape), name).toEqual(await apart.weights.get(name, shape));
+  }
+  await Promise.all([weights.close(), apart.weights.close()]);
+});

@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'vitest';
+import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { countParameters } from '../../../src/model/huggingface/parameter-count.ts';
+
+/** As LFM2-350M says it. */
+const LFM2 = {
+  model_type: 'lfm2',
+  vocab_size: 65_536,
+  hidden_size: 1024,
+  num_hidden_layers: 16,
+  num_attention_heads: 16,
+  num_key_value_heads: 8,
+  max_position_embeddings: 128_000,
+  block_ff_dim: 6656,
+  block_ffn_dim_multiplier: 1,
+  block_multiple_of: 256,
+  norm_eps: 1e-5,
+  conv_L_cache: 3,
+  full_attn_idxs: [2, 5, 8, 10, 12, 14],
+  rope_theta: 1_000_000,
+};
+
+const parse = (changes: object = {}) => parseDecoderConfig({ ...LFM2, ...changes }, 'config.json');
+
+describe('LFM2', () => {
+  test('has convolutions where it does not attend', () => {
+    const { recurrence, intermediateSizes, tieWordEmbeddings } = parse();
+    expect(recurrence).toMatchObject({ kind: 'short convolution', kernel: 3, bias: false });
+    const attending = [...(recurrence?.layers.entries() ?? [])].filter(([, of]) => !of);
+    expect(attending.map(([layer]) => layer)).toEqual(LFM2.full_attn_idxs);
+    expect(new Set(intermediateSizes)).toEqual(new Set([4608]));
+    expect(tieWordEmbeddings).toBe(true);
+  });
+
+  test('of 350M parameters has so many', () => {
+    expect(countParameters(parse())).toBe(354_483_968);
+  });
+
+  test('says its layers by type, too', () => {
+    const types = Array.from({ length: 16 }, (_, layer) =>
+      LFM2.full_attn_idxs.includes(layer) ? 'full_attention' : 'conv',
+    );
+    expect(parse({ full_attn_idxs: null, layer_types: types })).toEqual(parse());
+  });
+
+  test.each([
+    ['at once', { block_auto_adjust_ff_dim: false }, 6656],
+    ['up to a multiple', { block_multiple_of: 1000 }, 5000],
+    ['with a factor', { block_ffn_dim_multiplier: 0.5 }, 2304],
+    ['without a multiple', { block_ffn_dim_multiplier: null }, 4437],
+  ])('has MLPs as wide as is said, %s', (_, changes, width) => {
+    expect(parse(changes).intermediateSizes[0]).toBe(width);
+  });
+
+  test.each([
+    [{ full_attn_idxs: [] }, 'lfm2 without a layer of attention is not supported'],
+    [{ conv_L_cache: 9 }, 'a convolution of 9 tokens is not supported (supported: 2 to 8)'],
+    [
+      { hidden_size: 1032, head_dim: 64 },
+      'a convolution of 1032 channels is not supported (supported: multiples of 16 up to 65536)',
+    ],
+    [{ conv_L_cache: 1 }, 'a convolution of 1 tokens is not supported (supported: 2 to 8)'],
+    [
+      { block_multiple_of: 2 ** 20, block_ff_dim: 2 ** 20 - 1, block_ffn_dim_multiplier: 2 },
+      'MLPs of 2097152 channels are not supported',
+    ],
+    [
+      { layer_types: ['mamba'] },
+      'layer type "mamba" is not supported (supported: full_attention, sliding_attention, attention, conv)',
+    ],
+  ])('is refused with %o', (changes, message) => {
+    expect(() => parse(changes)).toThrow(message);
+  });
+});
+
+/** As Qwen3.5-0.8B says it, image part left out. */
+const QWEN3_5 = {
+  model_type: 'qwen3_5',
+  tie_word_embeddings: true,
+  text_config: {
+    model_type: 'qwen3_5_text',
+    vocab_size: 248_320,
+    hidden_size: 1024,
+    intermediate_size: 3584,
+    num_hidden_layers: 24,
+    num_attention_heads: 8,
+    num_key_value_heads: 2,
+    head_dim: 256,
+    max_position_embeddings: 262_144,
+    linear_num_key_heads: 16,
+    linear_num_value_heads: 16,
+    rope_parameters: {
+      rope_type: 'default',
+      rope_theta: 1e7,
+      mrope_section: [11, 11, 10],
+      mrope_interleaved: true,
+      partial_rotary_factor: 0.25,
+    },
+  },
+};
+
+describe('linear attention', () => {
+  const parseText = (changes: object = {}) =>
+    parseDecoderConfig(
+      { ...QWEN3_5, text_config: { ...QWEN3_5.text_config, ...changes } },
+      'config.json',
+    );
+
+  test('is in three layers of four', () => {
+    const { recurrence, rotaryDim, family } = parseText();
+    expect(recurrence).toMatchObject({
+      kind: 'gated delta',
+      kernel: 4,
+      channels: 6144,
+      matrixSize: 16 * 128 * 128,
+    });
+    expect(recurrence?.layers.slice(0, 8)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(rotaryDim).toBe(64);
+    expect(family.modelType).toBe('qwen3_5_text');
+  });
+
+  test.each([
+    [
+      { linear_key_head_dim: 24 },
+      'states of heads of 24 dimensions are not supported (supported: multiples of 16 up to 256)',
+    ],
+    [{ linear_value_head_dim: 512 }, 'states of heads of 512 dimensions are not supported'],
+    [
+      { linear_num_value_heads: 24 },
+      'linear_num_value_heads 24 is not a multiple of linear_num_key_heads 16',
+    ],
+    [{ linear_num_value_heads: 512 }, 'a convolution of 69632 channels is not supported'],
+    [{ linear_conv_kernel_dim: 9 }, 'a convolution of 9 tokens is not supported'],
+    [
+      { full_attention_interval: 1000 },
+      'qwen3_5_text without a layer of attention is not supported',
+    ],
+  ])('is refused with %o', (changes, message) => {
+    expect(() => parseText(changes)).toThrow(message);
+  });
+});
+
+/** As Granite 4.0 H 350M says it. */
+const GRANITE = {
+  model_type: 'granitemoehybrid',
+  vocab_size: 100_352,
+  hidden_size: 768,
+  shared_intermediate_size: 2048,
+  num_local_experts: 0,
+  num_hidden_layers: 4,
+  num_attention_heads: 12,
+  num_key_value_heads: 4,
+  max_position_embeddings: 32_768,
+  position_embedding_type: 'nope',
+  layer_types: ['mamba', 'mamba', 'attention', 'mamba'],
+  mamba_n_heads: 48,
+  mamba_d_head: 32,
+  mamba_d_state: 128,
+  residual_multiplier: 0.25,
+  rms_norm_eps: 1e-5,
+};
+
+describe('Mamba-2', () => {
+  const parseGranite = (changes: object = {}) =>
+    parseDecoderConfig({ ...GRANITE, ...changes }, 'config.json');
+
+  test('has matrices, and steps without limits', () => {
+    expect(parseGranite().recurrence).toMatchObject({
+      kind: 'selective scan',
+      layers: [true, true, false, true],
+      channels: 1536 + 2 * 128,
+      matrixSize: 1536 * 128,
+      steps: { least: 0, most: null },
+      // Its input is not the residual sum.
+      epsilon: 1e-5,
+    });
+    const limits = { time_step_limit: [0.1, { __float__: 'Infinity' }] };
+    expect(parseGranite(limits).recurrence).toMatchObject({ steps: { least: 0.1, most: null } });
+    const finite = { time_step_limit: [0.1, 2] };
+    expect(parseGranite(finite).recurrence).toMatchObject({ steps: { least: 0.1, most: 2 } });
+  });
+
+  test.each([
+    [{ mamba_n_heads: 47 }, 'mamba_n_heads 47 of 32 dimensions are not the 1536 of mamba_expand'],
+    [{ mamba_n_groups: 2 }, 'mamba_n_groups 2 is not supported (supported: 1)'],
+    [{ mamba_d_state: 100 }, 'states of heads of 100 dimensions are not supported'],
+    [
+      { layer_types: ['mamba', 'other', 'attention', 'mamba'] },
+      'layer type "other" is not supported',
+    ],
+  ])('is refused with %o', (changes, message) => {
+    expect(() => parseGranite(changes)).toThrow(message);
+  });
+});
+
+test('a family without such layers keeps what its builds are named by', () => {
+  const llama = { ...LFM2, model_type: 'llama', intermediate_size: 64 };
+  const config = parseDecoderConfig(llama, 'config.json');
+  expect(JSON.stringify(config)).not.toContain('recurren');
+});

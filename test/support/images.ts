@@ -1,0 +1,2 @@
+/** A GIF of one pixel. */
+export const DOT = Buffer.from('R0lGODlhAQABAIABAP///wAAACwAAAAAAQABAAACAkQBADs=', 'base64');

@@ -1,0 +1,136 @@
+/** Tiny models that see, with what Transformers computes from them (scripts/references/vision.py). */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { z } from 'zod';
+
+import { type DecodeLimits, ImageDecoder } from '../../src/images/decode.ts';
+import type { Pixels } from '../../src/images/pixels.ts';
+import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
+import { inspectVision } from '../../src/model/vision/vision-folder.ts';
+import type { GridVision } from '../../src/model/vision/grid-config.ts';
+import type { SquareVision } from '../../src/model/vision/square-config.ts';
+import type { TileVision } from '../../src/model/vision/vision-config.ts';
+import type { VisionConfig, VisionPart } from '../../src/model/vision/vision-part.ts';
+
+export const VISION_MODELS = ['smolvlm', 'idefics3'] as const;
+/** Those whose images keep their shape (scripts/references/qwen_vision.py). */
+export const QWEN_MODELS = ['qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'] as const;
+
+/** Those whose images are squares (scripts/references/gemma_vision.py). */
+export const SQUARE_MODELS = ['gemma3'] as const;
+
+const floats = z.base64().transform((text) => {
+  const bytes = Uint8Array.from(Buffer.from(text, 'base64'));
+  return new Float32Array(bytes.buffer);
+});
+
+const referenceSchema = z.object({
+  /** By the names of files. */
+  images: z.record(
+    z.string(),
+    z.object({
+      rows: z.int(),
+      columns: z.int(),
+      placeholder: z.string(),
+      /** Bytes of patches, of those models. */
+      patches: z.base64().optional(),
+      /** [tiles * tokens, text size] */
+      embeddings: floats,
+    }),
+  ),
+  prompts: z.record(
+    z.string(),
+    z.object({
+      messages: z.array(
+        z.object({
+          role: z.enum(['user', 'assistant']),
+          content: z.array(
+            z.union([
+              z.object({ type: z.literal('image') }),
+              z.object({ type: z.literal('text'), text: z.string() }),
+            ]),
+          ),
+        }),
+      ),
+      /** Names of files, in the order of the image parts. */
+      images: z.array(z.string()),
+      /** As the template writes it, a mark for each image. */
+      text: z.string(),
+      /** Marks are expanded. */
+      ids: z.array(z.int()),
+      greedy: z.array(z.int()),
+      /** Before the first and the last greedy token. */
+      logits: z.tuple([floats, floats]),
+    }),
+  ),
+});
+
+const FIXTURES = fileURLToPath(new URL('../fixtures/vision', import.meta.url));
+const GGUF_FIXTURES = fileURLToPath(new URL('../fixtures/gguf-vision', import.meta.url));
+const LIMITS: DecodeLimits = { maxPixels: 2 ** 20, maxSeconds: 10 };
+
+export function visionFolder(name: string): string {
+  return join(FIXTURES, name);
+}
+
+/** The same as GGUF files (scripts/references/gguf_vision.py): path of the text model. */
+export function visionGguf(name: string): string {
+  return join(GGUF_FIXTURES, name, `${name}.gguf`);
+}
+
+/** Path of the file that lies beside it. */
+export function mmprojOf(name: string): string {
+  return join(GGUF_FIXTURES, name, `mmproj-${name}-F16.gguf`);
+}
+
+export async function visionReference(name: string) {
+  const text = await readFile(join(FIXTURES, name, 'reference.json'), 'utf8');
+  return referenceSchema.parse(JSON.parse(text));
+}
+
+export async function visionFile(name: string): Promise<Buffer> {
+  return readFile(join(FIXTURES, 'images', name));
+}
+
+export async function visionImage(name: string): Promise<Pixels> {
+  const decoder = await ImageDecoder.load();
+  return decoder.decode(await visionFile(name), LIMITS, 'on white');
+}
+
+interface Inspected<Config extends VisionConfig> extends VisionPart {
+  readonly config: Config;
+}
+
+/** Of one that sees tiles. */
+export async function inspectedVision(
+  name: string,
+  model = visionFolder(name),
+): Promise<Inspected<TileVision>> {
+  const part = await inspected(name, model);
+  if (part.config.kind === 'tiles') return { ...part, config: part.config };
+  throw new Error(`${name} sees no tiles`);
+}
+
+/** Of one that sees images in about their own size. */
+export async function inspectedGrid(name: string): Promise<Inspected<GridVision>> {
+  const part = await inspected(name, visionFolder(name));
+  if (part.config.kind === 'grid') return { ...part, config: part.config };
+  throw new Error(`${name} sees no grid`);
+}
+
+/** The same of one that sees squares. */
+export async function inspectedSquare(name: string): Promise<Inspected<SquareVision>> {
+  const part = await inspected(name, visionFolder(name));
+  if (part.config.kind === 'square') return { ...part, config: part.config };
+  throw new Error(`${name} sees no squares`);
+}
+
+async function inspected(name: string, model: string): Promise<VisionPart> {
+  const folder = await inspectModelFolder(model);
+  if (folder.kind === 'export') throw new Error(`${name} is no checkpoint`);
+  const vision = await inspectVision(folder.path, folder.config.hiddenSize);
+  if (vision === null) throw new Error(`${name} sees nothing`);
+  return vision;
+}
