@@ -41,7 +41,7 @@ export const CONNECTION_LIMITS = {
   messageFragments: 1024,
   /** Milliseconds of each turn of the event loop that go to the frames of all sockets. */
   frameTurnMs: 5,
-  /** Requests for text that begin in each turn of the event loop; each takes up to a millisecond of it. */
+  /** Requests that begin, and bodies that are parsed, in each turn of the event loop; each takes up to milliseconds of it. */
   requestsPerTurn: 2,
   /** Bytes waiting in a socket from which on its frames are not read. */
   socketBufferBytes: 2 ** 20,

@@ -1,10 +1,11 @@
+import { afterConnections } from './accepted-connections.ts';
 import { guarded } from './guarded.ts';
 import { RoundRobin } from './round-robin.ts';
 
 /**
  * Shares the event loop between work that has come at once and everything else: some of it begins in each
- * of its turns, so that tokens of running answers go out in between, and new connections come in: of each port
- * Node accepts one a turn. Clients take turns, each with its own in order of arrival.
+ * of its turns, after connections that have come, so that tokens of running answers go out in between. Clients
+ * take turns, each with its own in order of arrival.
  */
 export class LoopTurns {
   readonly #perTurn: number;
@@ -30,7 +31,7 @@ export class LoopTurns {
       this.#turn();
       throw error;
     };
-    setImmediate(guarded(turn, goOn));
+    afterConnections(guarded(turn, goOn));
   }
 
   #turn(): void {

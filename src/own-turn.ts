@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { afterConnections } from './accepted-connections.ts';
 
 let last: Promise<void> = Promise.resolve();
 
@@ -7,6 +7,6 @@ let last: Promise<void> = Promise.resolve();
  * takes milliseconds for one answer would take many of them in a turn for a dozen answers.
  */
 export function ownTurn(): Promise<void> {
-  last = last.then(() => setImmediate());
+  last = last.then(() => new Promise(afterConnections));
   return last;
 }

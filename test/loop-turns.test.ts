@@ -24,7 +24,7 @@ test('requests that come at once begin a few in each turn, in their order', asyn
   await Promise.all(all);
   expect(begun).toEqual(Array.from({ length: num + 1 }, (_, request) => request));
   const steps = counts.map((count, turn) => count - (counts[turn - 1] ?? 0));
-  expect(steps).toHaveLength(5);
+  expect(steps.slice(1).filter((step) => step > 0)).toHaveLength(5);
   expect(Math.max(...steps.slice(1))).toBeLessThanOrEqual(PER_TURN);
 });
 

@@ -4,10 +4,8 @@ import type { Caller } from '../../front/caller.ts';
 import { callerOf } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { badRequest, type ApiError } from '../errors.ts';
-import { LIMITS } from '../../limits.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import { HttpSink } from './http-sink.ts';
-import { LoopTurns } from '../../loop-turns.ts';
 import type { EventStyle } from '../http/sse.ts';
 import type { JsonObject } from '../json-object.ts';
 import { MovableAnswer } from '../resume/movable-answer.ts';
@@ -36,10 +34,9 @@ export function answerRoutes(
   context: ServerContext,
   apis: readonly AnswerApi[],
 ): void {
-  const turns = new LoopTurns(LIMITS.requestsPerTurn);
   for (const api of apis) {
     const paths = api.shortPath === undefined ? [api.path] : [api.path, api.shortPath];
-    app.on('POST', paths, (c) => answer(c, context, turns, api, callerOf(context, c)));
+    app.on('POST', paths, (c) => answer(c, context, api, callerOf(context, c)));
   }
   app.post(HANDOVER_PATH, async (c) => {
     const key = context.resumption?.key ?? null;
@@ -55,14 +52,13 @@ export function answerRoutes(
     if (api === undefined) throw badRequest(`Answers of ${path} cannot be continued.`);
     c.set('apiPath', path);
     requireServing(context, client);
-    return answer(c, context, turns, api, { ...callerOf(context, c), client });
+    return answer(c, context, api, { ...callerOf(context, c), client });
   });
 }
 
 async function answer(
   c: Context<ServerEnv>,
   context: ServerContext,
-  turns: LoopTurns,
   { path, prepare, style, toEvent }: AnswerApi,
   caller: Caller,
 ): Promise<Response> {
@@ -71,7 +67,6 @@ async function answer(
   // Before the body is read, unless another server may answer it.
   if (!context.isDraining() || !resumption?.handover) requireServing(context, caller.client);
   const json = await context.bodies.read(incoming, caller.client);
-  await turns.next(caller.client);
   const movable = MovableAnswer.of(resumption, { path, json }, incoming.headers, caller);
   const requestId = c.get('requestId');
   const form = { style, toEvent: (error: ApiError) => toEvent(error, requestId) };

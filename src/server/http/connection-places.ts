@@ -3,6 +3,7 @@
  * for. When all places are taken, a connection that is of least use makes room.
  */
 import type { Socket } from 'node:net';
+import { connectionAccepted } from '../../accepted-connections.ts';
 import { ConnectionReserve } from './connection-reserve.ts';
 import { networkOf } from './network-of.ts';
 
@@ -47,6 +48,7 @@ export class ConnectionPlaces {
    * @param mayBeReserved whether a place of the reserve is of use to it, if all others are at work
    */
   take(socket: Socket, mayBeReserved: boolean): Place | NoPlace {
+    connectionAccepted();
     const { maxConnections, maxConnectionsPerAddress } = this.limits;
     const name = networkOf(socket.remoteAddress);
     const numOwn = this.#networks.get(name)?.places.size ?? 0;

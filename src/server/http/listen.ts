@@ -21,6 +21,8 @@ import { Handshakes } from './handshakes.ts';
 import { ApiError, notARequest } from '../errors.ts';
 import { PlainRequest } from './plain-request.ts';
 import { answerRaw, answerWith } from './raw-answer.ts';
+import { networkOf } from './network-of.ts';
+import { LoopTurns } from '../../loop-turns.ts';
 import { requireSoundHead } from './request-head.ts';
 import { withoutRoot } from './root-path.ts';
 import { startListening } from './start-listening.ts';
@@ -62,6 +64,8 @@ export interface ListenOptions {
   /** Left out, or null, for plain text. */
   readonly tls?: TlsContext | null;
   readonly connections?: Partial<ConnectionOptions>;
+  /** Which requests begin at once, before those that have come earlier; none if left out. */
+  readonly isUrgent?: (request: IncomingMessage) => boolean;
 }
 
 export interface ConnectionOptions extends ConnectionRules {
@@ -97,7 +101,15 @@ export interface Listener {
 
 /** @throws UserError in one line, such as for a port that is taken. */
 export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Promise<Listener> {
-  const { host, port, rootPath = '', webSockets, flag = '--port', tls = null } = options;
+  const {
+    host,
+    port,
+    rootPath = '',
+    webSockets,
+    flag = '--port',
+    tls = null,
+    isUrgent = () => false,
+  } = options;
   const places = new ConnectionPlaces({
     maxConnections: LIMITS.connections,
     maxConnectionsPerAddress: null,
@@ -106,11 +118,18 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
   const connections = new Connections(limits.places, limits);
   const handshakes = new Handshakes();
   const handle = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const turns = new LoopTurns(LIMITS.requestsPerTurn);
+  const begin = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    await turns.next(networkOf(request.socket.remoteAddress));
+    if (!response.destroyed) await handle(request, response);
+  };
   const serve: RequestListener = guarded(
     (request, response) => {
       request.url = withoutRoot(request.url ?? '/', rootPath);
       connections.serve(request, response, () => {
-        if (isSound(request, response)) void handle(request, response);
+        if (!isSound(request, response)) return;
+        if (isUrgent(request)) void handle(request, response);
+        else void begin(request, response);
       });
     },
     (error, { socket }) => cut(error, socket),

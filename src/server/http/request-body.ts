@@ -3,13 +3,11 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
+import { LoopTurns } from '../../loop-turns.ts';
 import { BodyBudget } from './body-budget.ts';
 import { isFromPage } from './from-page.ts';
 import { ApiError, badRequest, bodyTooLarge, unsupportedMediaType } from '../errors.ts';
 import { JsonText, parseScanned } from './json-text.ts';
-
-/** Characters of a body that is parsed without waiting for its turn. */
-const SMALL_BODY = 16_384;
 
 /** Pieces of fewer bytes are counted. */
 export const SMALL_PIECE_BYTES = 64;
@@ -19,8 +17,7 @@ export class BodyReader {
   readonly #limitBytes: number;
   /** Shared with what arrives in other ways than as a body. */
   readonly budget: BodyBudget;
-  /** Ends when the last of the large bodies has been parsed. */
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new LoopTurns(LIMITS.requestsPerTurn);
 
   /** @param limitBytes holds for bodies with a Content-Length and for chunked ones */
   constructor(limitBytes: number, budget: BodyBudget = new BodyBudget()) {
@@ -42,7 +39,7 @@ export class BodyReader {
       incoming,
       client,
       (piece) => text.push(piece),
-      () => this.#parse(text),
+      () => this.#parse(text, client),
     );
   }
 
@@ -71,7 +68,7 @@ export class BodyReader {
         throw badRequest('The body ends before its JSON does.', null, 'invalid_json');
       }
       const tail = Buffer.concat(rest);
-      return { json: text.isEmpty ? undefined : await this.#parse(text), tail };
+      return { json: text.isEmpty ? undefined : await this.#parse(text, client), tail };
     });
   }
 
@@ -98,17 +95,10 @@ export class BodyReader {
     }
   }
 
-  async #parse(json: JsonText): Promise<unknown> {
-    const text = json.end();
-    if (text.length > SMALL_BODY) await this.#turn();
-    return parseScanned(text);
-  }
-
-  /** Large bodies that arrive together are parsed one by one, and other work runs in between. */
-  async #turn(): Promise<void> {
-    const turn = this.#lastTurn.then(() => setImmediate());
-    this.#lastTurn = turn;
-    await turn;
+  /** A few in a turn of the event loop, and other work runs in between. */
+  async #parse(json: JsonText, client: string): Promise<unknown> {
+    await this.#turns.next(client);
+    return parseScanned(json.end());
   }
 }
 

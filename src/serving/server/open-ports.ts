@@ -51,6 +51,7 @@ export async function openPorts(
     webSockets,
     tls,
     connections: { ...connections, mayUseReserve, onStalled: () => tellStalled(context) },
+    isUrgent: isProbe,
   });
   const closers = new Closers();
   closers.add(() => http.close(0));
