@@ -1,4 +1,4 @@
-/** Functions that the values of a stream go through. */
+/** A function that the values of a stream go through. */
 interface Stage<In, Out> {
   readonly map: (value: In) => Out;
   /** Makes a value that follows the last. */
@@ -7,6 +7,9 @@ interface Stage<In, Out> {
   readonly onEnd?: (() => void) | undefined;
 }
 
+/** Each takes what the one before it gives. */
+type Map = (value: unknown) => unknown;
+
 /**
  * A stream whose values go through a function. Written by hand, since so a token costs one promise; a
  * generator would cost three. A stream of such a stream is made of the first one's source, so that
@@ -14,24 +17,36 @@ interface Stage<In, Out> {
  */
 class MappedStream<In, Out> implements AsyncIterableIterator<Out, void> {
   readonly #source: AsyncIterator<In, void>;
-  readonly #stage: Stage<In, Out>;
+  /** One after the other: closures within closures take several times as long. */
+  readonly #maps: readonly Map[];
+  readonly #last: Stage<In, Out>['last'];
+  readonly #onEnd: Stage<In, Out>['onEnd'];
   #hasEnded = false;
   #isOver = false;
 
-  constructor(source: AsyncIterator<In, void>, stage: Stage<In, Out>) {
+  private constructor(
+    source: AsyncIterator<In, void>,
+    maps: readonly Map[],
+    { last, onEnd }: Omit<Stage<In, Out>, 'map'>,
+  ) {
     this.#source = source;
-    this.#stage = stage;
+    this.#maps = maps;
+    this.#last = last;
+    this.#onEnd = onEnd;
+  }
+
+  static of<In, Out>(source: AsyncIterator<In, void>, stage: Stage<In, Out>) {
+    return new MappedStream<In, Out>(source, [stage.map as Map], stage);
   }
 
   /** Null where its last value has to go through a further function too. */
   through<Next>({ map, last, onEnd }: Stage<Out, Next>): MappedStream<In, Next> | null {
-    const first = this.#stage;
-    if (first.last !== undefined) return null;
-    return new MappedStream<In, Next>(this.#source, {
-      map: (value) => map(first.map(value)),
+    if (this.#last !== undefined) return null;
+    const first = this.#onEnd;
+    return new MappedStream<In, Next>(this.#source, [...this.#maps, map as Map], {
       last,
       onEnd() {
-        first.onEnd?.();
+        first?.();
         onEnd?.();
       },
     });
@@ -57,7 +72,9 @@ class MappedStream<In, Out> implements AsyncIterableIterator<Out, void> {
   ): IteratorResult<Out, void> | Promise<IteratorResult<Out, void>> => {
     if (result.done !== true) {
       try {
-        return { done: false, value: this.#stage.map(result.value) };
+        let value: unknown = result.value;
+        for (const map of this.#maps) value = map(value);
+        return { done: false, value: value as Out };
       } catch (error) {
         // Whoever iterates will not: to it the iteration has failed by itself.
         return this.return().then(() => {
@@ -66,7 +83,7 @@ class MappedStream<In, Out> implements AsyncIterableIterator<Out, void> {
       }
     }
     this.#end();
-    const { last } = this.#stage;
+    const last = this.#last;
     if (last === undefined || this.#isOver) return result;
     this.#isOver = true;
     return { done: false, value: last() };
@@ -78,7 +95,7 @@ class MappedStream<In, Out> implements AsyncIterableIterator<Out, void> {
   };
 
   #end(): void {
-    if (!this.#hasEnded) this.#stage.onEnd?.();
+    if (!this.#hasEnded) this.#onEnd?.();
     this.#hasEnded = true;
   }
 }
@@ -132,5 +149,5 @@ function staged<In, Out>(
   stage: Stage<In, Out>,
 ): AsyncIterableIterator<Out, void> {
   const joined = source instanceof MappedStream ? source.through(stage) : null;
-  return joined ?? new MappedStream(source, stage);
+  return joined ?? MappedStream.of(source, stage);
 }
