@@ -54,7 +54,7 @@ class Counter {
   }
 }
 
-/** A connection for each request, kept for the next. */
+/** A connection for one request. */
 class HttpConnection {
   readonly #socket: Socket;
   readonly #path: URL;
@@ -113,23 +113,22 @@ class HttpConnection {
 export function httpClient(url: string, isStreamed: boolean): CountingClient {
   const path = new URL('/v1/chat/completions', url);
   const end = isStreamed ? ENDS.streamed : ENDS.whole;
-  const connections: HttpConnection[] = [];
   return {
     name: isStreamed ? 'SSE' : 'not streamed',
     async run(numStreams, maxTokens) {
       const counter = new Counter();
-      while (connections.length < numStreams) connections.push(new HttpConnection(path, end));
       const startedAt = performance.now();
-      const answers = connections.slice(0, numStreams).map(async (connection, index) => {
+      const answers = Array.from({ length: numStreams }, async (_, index) => {
+        const connection = new HttpConnection(path, end);
         await connection.post(JSON.stringify(body(index, maxTokens, isStreamed)), counter);
         if (!isStreamed) counter.add(1);
+        // Until the next run the server might have closed it.
+        connection.close();
       });
       await Promise.all(answers);
       return counter.result(isStreamed ? undefined : startedAt);
     },
-    close() {
-      for (const connection of connections) connection.close();
-    },
+    close() {},
   };
 }
 
