@@ -129,7 +129,7 @@ export async function listen(app: Hono<ServerEnv>, options: ListenOptions): Prom
       connections.serve(request, response, () => {
         if (!isSound(request, response)) return;
         if (isUrgent(request)) void handle(request, response);
-        else void begin(request, response);
+        else begin(request, response).catch((error: unknown) => cut(error, request.socket));
       });
     },
     (error, { socket }) => cut(error, socket),
