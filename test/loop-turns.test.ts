@@ -18,7 +18,7 @@ test('requests that come at once begin a few in each turn, in their order', asyn
   while (begun.length < num) {
     await turnOfLoop();
     counts.push(begun.length);
-    // Who comes in between comes after those that wait.
+    // A request that comes in between comes after those that wait.
     if (counts.length === 2) all.push(come(num));
   }
   await Promise.all(all);

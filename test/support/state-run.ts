@@ -34,7 +34,7 @@ export class StateRun {
     this.#storage = new KvStorage(kvShape(model.manifest, numSlots, capacity));
     this.#pools = (model.manifest.states ?? []).map(({ width }) => {
       const memory = new NativeMemory(numRows * width * Float32Array.BYTES_PER_ELEMENT);
-      // What nobody wrote must not be read.
+      // Rows that nobody wrote must not be read.
       new Float32Array(memory.view()).fill(NaN);
       return { memory, tensor: Tensor.overNative('float', [numRows, width], memory) };
     });

@@ -296,7 +296,7 @@ test('each request is one bar, from its arrival over its wait to its end', async
       expect(isBelow || other.from >= bar.to || other.to <= bar.from).toBe(true);
     }
   }
-  // Who had no place is seen to have waited for it.
+  // A client that had no place is seen to have waited for it.
   const running = own.of('step').map((event) => event.cells.filter(([, id]) => id !== 0).length);
   expect(Math.max(...running)).toBe(4);
   const waits = bars.map(({ phases }) =>

@@ -26,7 +26,7 @@ test('a wrong key is said to be wrong, and after the right one the question is s
   const dialog = page.getByRole('dialog', { name: 'API key' });
   await dialog.getByText('This server wants an API key.').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  // Who does not want to give one is not asked again for what the page does by itself.
+  // Somebody who does not want to give one is not asked again for what the page does by itself.
   await page.waitForTimeout(6000);
   expect(await dialog.count()).toBe(0);
   await composer(page).fill('What is 6 + 1?');

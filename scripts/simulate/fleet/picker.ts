@@ -1,7 +1,7 @@
 import type { SimulatedRequest } from '../traffic.ts';
 import type { Replica } from './replica.ts';
 
-/** Who gets a request. */
+/** Chooses the replica that gets a request. */
 export interface Picker {
   /** @param replicas those that are up, at least one */
   pick(request: SimulatedRequest, replicas: readonly Replica[], nowMs: number): Replica;

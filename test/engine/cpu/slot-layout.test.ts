@@ -23,7 +23,7 @@ const decodeIn = (slot: number, position: number): Segment =>
 const promptIn = (slot: number, numTokens: number): Segment =>
   segmentOf(sequenceIn(slot, numTokens), numTokens);
 
-/** Who has which slot, by slots. */
+/** Holder of each slot, by slots. */
 const tableOf = (...owners: (Sequence | null)[]): SlotTable => ({
   ownerOf: (slot) => owners[slot] ?? null,
   grow: () => true,

@@ -1,4 +1,4 @@
-/** Who counts as whom: rates, and requests by their ids. */
+/** Clients that pass for others: rates, and requests by their ids. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';

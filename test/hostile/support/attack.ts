@@ -1,7 +1,7 @@
 /** Definition of an attack, and of what it is mounted with. */
 import type { Client } from './client.ts';
 
-/** Who is there beside the server. Without keys both are nobody, from addresses of their own. */
+/** Clients beside the server. Without keys both are nobody, from addresses of their own. */
 export interface Target {
   readonly attacker: Client;
   readonly victim: Client;

@@ -45,7 +45,7 @@ export function expectUnharmed(attack: Attack, outcome: Outcome): void {
   const longestWait = slowness * maxWaitMs;
   expect.soft(during.waitMs, "the victim's wait for a first token, ms").toBeLessThan(longestWait);
 
-  // Who watches the server saw it alive.
+  // A supervisor would have seen it alive.
   expect.soft(during.probeErrors, 'probes of /livez').toEqual([]);
   const longestProbe = before.livezStallMs + slowness * MAX_PROBE_DELAY_MS;
   expect.soft(during.livezStallMs, 'longest probe of /livez, ms').toBeLessThan(longestProbe);
