@@ -70,7 +70,7 @@ export const SCHEMA_MODULES: readonly SchemaModule[] = [
 export const KUSTOMIZE = join(defaultCacheDirectory(), 'kubernetes-schemas', 'kustomize');
 export const KUSTOMIZE_MODULE = 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1';
 
-/** Files of deploy/compose. */
+/** Schema of the files of deploy/compose. */
 export const COMPOSE_SCHEMA: SchemaModule = {
   module: 'github.com/compose-spec/compose-go/v2@v2.16.2',
   sum: 'h1:pTp1DqQwJzFd85GzlWsSszKA1ABrV/ySqsClujIcWA8=',

@@ -101,7 +101,7 @@ export class FakeEngine implements Engine {
     return [{ slot: 0, sequence: null, numKeptTokens: 12 }];
   }
 
-  /** Listener that hears of its steps. */
+  /** Number of listeners that hear of its steps. */
   get numListeners(): number {
     return this.#listeners.size;
   }
