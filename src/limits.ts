@@ -184,7 +184,7 @@ export const LIMITS = {
   grammarChoiceCharacters: 65_536,
   /** Levels of a JSON schema's nesting, of its combinations, and of a regular expression's groups. */
   grammarDepth: 64,
-  /** Keywords and members of a JSON schema, counted wherever a combination repeats them. */
+  /** Keywords and members of a JSON schema, wherever they are repeated; steps to find its bounds. */
   grammarSchemaParts: 50_000,
   /** Characters of a regular expression with its repetitions written out. */
   grammarRegexSize: 20_000,

@@ -23,7 +23,7 @@ import { type OpenedEngine, openEngine } from '../../src/engine/process/open-eng
 import { ChatTemplate } from '../../src/front/templates/chat-template.ts';
 import { grammarVocabulary as vocabularyOf } from '../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
-import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
+import { schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { type BuiltModel, PRECISIONS } from '../../src/model/manifest.ts';

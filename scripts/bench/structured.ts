@@ -13,7 +13,7 @@ import { openEngine } from '../../src/engine/process/open-engine.ts';
 import type { EngineRequest } from '../../src/engine/request.ts';
 import { grammarVocabulary } from '../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
-import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
+import { schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';

@@ -1,4 +1,4 @@
-import type { GrammarMatcher } from '@mlc-ai/web-xgrammar';
+import type { TokenMatcher } from './counted-matcher.ts';
 
 /**
  * The text that a grammar forces, as far as the vocabulary shows. The matcher is in the same state
@@ -8,7 +8,7 @@ import type { GrammarMatcher } from '@mlc-ai/web-xgrammar';
  * @param maxTokens of the longest that the text can be put together from
  */
 export async function forcedText(
-  matcher: GrammarMatcher,
+  matcher: TokenMatcher,
   tokens: readonly string[],
   mask: Int32Array,
   maxTokens: number,

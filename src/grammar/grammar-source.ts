@@ -37,6 +37,8 @@ export type GrammarForm =
   | { readonly kind: 'regex'; readonly pattern: string }
   | { readonly kind: 'choice'; readonly choices: readonly string[] }
   | { readonly kind: 'ebnf'; readonly ebnf: string }
+  /** One that another form has become: a GrammarSpec's. */
+  | { readonly kind: 'compiled'; readonly text: string }
   | { readonly kind: 'lark'; readonly definition: string }
   | ({ readonly kind: 'tools' } & ToolCalls);
 

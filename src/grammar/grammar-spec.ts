@@ -8,7 +8,10 @@ export class GrammarError extends WellFormedError {
 }
 
 export interface GrammarSpec {
-  /** In xgrammar's notation; the whole text is what `root` describes. */
+  /**
+   * In xgrammar's notation; the whole text is what `root` describes. A first line may say what is
+   * counted beside it: see `counted-text.ts`.
+   */
   readonly ebnf: string;
   /** The request's field it came from, for errors. */
   readonly field: string;

@@ -4,10 +4,13 @@
  * from outside.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { CompiledGrammar, GrammarMatcher } from '@mlc-ai/web-xgrammar';
+import type { CompiledGrammar } from '@mlc-ai/web-xgrammar';
 import { LIMITS } from '../limits.ts';
 import { told } from '../told.ts';
 import { BytePairs } from './byte-pairs.ts';
+import { CountedMatcher, type TokenMatcher } from './counted-matcher.ts';
+import { splitCounts } from './counted-text.ts';
+import { CountedTokens } from './counted-tokens.ts';
 import { forcedText } from './forced-text.ts';
 import type { GrammarSource } from './grammar-source.ts';
 import type { GrammarVocabulary } from './grammar-spec.ts';
@@ -20,7 +23,7 @@ import { loadXGrammar, memory, printed } from './xgrammar.ts';
 const MAX_COMPILED = 64;
 
 interface Matcher {
-  readonly matcher: GrammarMatcher;
+  readonly matcher: TokenMatcher;
   readonly match: SharedMatch;
   numTokens: number;
   /** Text that is known to come next. */
@@ -41,7 +44,10 @@ const tokenizerInfo = await xgrammar.TokenizerInfo.createTokenizerInfo(
 // With its own cache, the compile after a failed one would wait forever.
 const compiler = await xgrammar.GrammarCompiler.createGrammarCompiler(tokenizerInfo, false);
 const bytePairs = new BytePairs(tokens);
+/** By grammar without its bounds. */
 const compiled = new Map<string, CompiledGrammar>();
+/** Made for the first grammar with bounds. */
+let countedTokens: CountedTokens | null = null;
 const matchers = new Map<number, Matcher>();
 
 // The first compile takes several times as long, because code is generated: it counts for no
@@ -95,7 +101,8 @@ async function compileSource(source: Pick<GrammarSource, 'form' | 'thought'>): P
   return ebnf;
 }
 
-async function compile(ebnf: string): Promise<CompiledGrammar> {
+async function compile(text: string): Promise<CompiledGrammar> {
+  const { ebnf } = splitCounts(text);
   let entry = compiled.get(ebnf);
   if (entry === undefined) {
     printed.length = 0;
@@ -123,6 +130,15 @@ async function requireText(grammar: CompiledGrammar): Promise<void> {
   if (isEmpty(mask)) throw new Error('the grammar allows no text at all');
 }
 
+async function matcherOf(text: string): Promise<TokenMatcher> {
+  const grammar = await compile(text);
+  const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
+  const { counts } = splitCounts(text);
+  if (counts === null) return matcher;
+  countedTokens ??= new CountedTokens(tokens);
+  return new CountedMatcher(matcher, countedTokens, counts);
+}
+
 /** Nothing may follow: a rule of the grammar that the text has come to has no end, and no way on. */
 function isEmpty(mask: Int32Array): boolean {
   return mask.every((word) => word === 0);
@@ -136,8 +152,7 @@ async function open(
 ): Promise<void> {
   const match = new SharedMatch(data);
   try {
-    const grammar = await compile(ebnf);
-    const matcher = await xgrammar.GrammarMatcher.createGrammarMatcher(grammar);
+    const matcher = await matcherOf(ebnf);
     const opened: Matcher = { matcher, match, numTokens: 0, forced: '', isLost: false };
     matchers.set(id, opened);
     await match.work(async () => {

@@ -15,14 +15,16 @@ export function arrayEbnf(
   if (max !== null && max < min) {
     throw schemaFault(path, '`maxItems` is below `minItems` or the number of `prefixItems`');
   }
-  const fixed = prefix.map((item, index) => compile(item, `${path}/prefixItems/${index}`));
+  const fixed = prefix.map((item, index) =>
+    compile(item, `${path}/prefixItems/${index}`, { of: 'first', index }),
+  );
   const { items = prefix.length === 0 } = schema;
   const maxMore = max === null ? null : max - prefix.length;
   if (items === false || maxMore === 0 || (prefix.length > 0 && min === prefix.length)) {
     if (min > prefix.length) throw schemaFault(path, '`minItems` asks for more than `prefixItems`');
     return `"[" ${fixed.join(` ${COMMA} `)} "]"`;
   }
-  const item = rules.add(compile(items, `${path}/items`));
+  const item = rules.add(compile(items, `${path}/items`, { of: 'rest' }));
   if (fixed.length > 0) {
     const more = repeat(`${COMMA} ${item}`, min - fixed.length, maxMore);
     return `"[" ${fixed.join(` ${COMMA} `)} ${more} "]"`;

@@ -32,7 +32,7 @@ export function objectEbnf(
   if (members.size === 0) return mapEbnf(rules, schema, extra, path, compile);
   checkCounts(schema, required.size, members.size, path);
   const parts = [...members].map(([name, member]) => {
-    const value = compile(member, `${path}/properties/${name}`);
+    const value = compile(member, `${path}/properties/${name}`, { of: 'member', name });
     const pair = rules.add(`${literal(`${JSON.stringify(name)}: `)} ${value}`);
     return { pair, isRequired: required.has(name) };
   });
@@ -98,8 +98,10 @@ function mapEbnf(
   }
   const keys = pattern ? { type: 'string', pattern: pattern[0] } : (propertyNames ?? {});
   if (!isSchema(keys)) throw schemaFault(path, '`propertyNames` must be an object');
-  const key = compile({ type: 'string', ...keys }, `${path}/propertyNames`);
-  const value = compile(pattern ? pattern[1] : extra, `${path}/additionalProperties`);
+  const key = compile({ type: 'string', ...keys }, `${path}/propertyNames`, { of: 'key' });
+  const value = compile(pattern ? pattern[1] : extra, `${path}/additionalProperties`, {
+    of: 'rest',
+  });
   const member = rules.add(`${key} ": " ${value}`);
   const more = repeat(`${COMMA} ${member}`, 0, max === null ? null : Math.max(0, max - 1));
   if (max === 0) return '"{" "}"';

@@ -1,5 +1,6 @@
 /** JSON Schemas: what of them can be enforced, and how their keywords are read. */
 import { GrammarError } from './grammar-spec.ts';
+import { type PartPlace } from './schema-shapes.ts';
 import { told } from '../told.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -23,8 +24,12 @@ const UNSUPPORTED = [
   '$recursiveRef',
 ];
 
-/** An expression for the values of a schema's part. @param path where the part is, for errors */
-export type CompilePart = (part: unknown, path: string) => string;
+/**
+ * An expression for the values of a schema's part.
+ * @param path where the part is, for errors
+ * @param place where its values are
+ */
+export type CompilePart = (part: unknown, path: string, place: PartPlace) => string;
 
 export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -92,4 +97,44 @@ export function listOf(schema: Schema, keyword: string, path: string): unknown[]
   const value = schema[keyword];
   if (value === undefined || Array.isArray(value)) return value;
   throw schemaFault(path, `\`${keyword}\` must be a list`);
+}
+
+/** Keywords that say which values are valid, as against annotations. */
+export const CONSTRAINTS: ReadonlySet<string> = new Set([
+  'type',
+  'const',
+  'enum',
+  'properties',
+  'required',
+  'additionalProperties',
+  'patternProperties',
+  'propertyNames',
+  'minProperties',
+  'maxProperties',
+  'items',
+  'prefixItems',
+  'minItems',
+  'maxItems',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'format',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'anyOf',
+  'oneOf',
+  'allOf',
+]);
+
+/** The types of a schema that gives none. */
+export function impliedTypes(schema: Schema): string[] {
+  const has = (...keywords: string[]) => keywords.some((keyword) => schema[keyword] !== undefined);
+  if (has('properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames')) {
+    return ['object'];
+  }
+  if (has('items', 'prefixItems', 'minItems', 'maxItems')) return ['array'];
+  if (has('minLength', 'maxLength', 'pattern')) return ['string'];
+  return has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum') ? ['number'] : [];
 }

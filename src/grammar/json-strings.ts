@@ -7,6 +7,7 @@ import {
   literal,
   repeat,
 } from './ebnf.ts';
+import type { Bounds } from './counted-text.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { type CharacterRules, regexToEbnf } from './regex-parser.ts';
 
@@ -94,6 +95,22 @@ export interface StringWishes {
   readonly pattern?: string | undefined;
   /** Unknown formats are annotations, as JSON Schema has it. */
   readonly format?: string | undefined;
+}
+
+/**
+ * Bounds of a string's characters that can be counted beside the grammar, or null. Where the wishes
+ * can't be kept, that is null too: `stringEbnf` says why.
+ */
+export function boundsOf({
+  minLength = 0,
+  maxLength,
+  pattern,
+  format,
+}: StringWishes): Bounds | null {
+  const isPlain = pattern === undefined && !FORMATS.has(format ?? '');
+  const isBounded = minLength > 0 || maxLength !== undefined;
+  if (!isPlain || !isBounded || minLength > (maxLength ?? Infinity)) return null;
+  return [minLength, maxLength ?? null];
 }
 
 /**

@@ -7,51 +7,39 @@
  * and small models fail with free whitespace.
  */
 import { dumps } from './dumps.ts';
-import { anyOf, COMMA, EbnfRules, literal } from './ebnf.ts';
+import { anyOf, type EbnfRules, literal } from './ebnf.ts';
 import { LIMITS } from '../limits.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { arrayEbnf } from './json-arrays.ts';
 import { objectEbnf } from './json-objects.ts';
-import { addStringRules, stringEbnf } from './json-strings.ts';
+import { boundsOf, stringEbnf } from './json-strings.ts';
+import { numbersEbnf } from './json-numbers.ts';
 import {
   type CompilePart,
+  CONSTRAINTS,
   countOf,
+  impliedTypes,
   isSchema,
   listOf,
-  numberOf,
   rejectUnsupported,
   resolveReference,
   type Schema,
   schemaFault,
   textOf,
 } from './json-schema.ts';
-import { INTEGER, integerEbnf, NUMBER, numberEbnf } from './number-ebnf.ts';
-import { SchemaParts } from './schema-parts.ts';
+import type { SchemaParts } from './schema-parts.ts';
+import {
+  addPart,
+  addValues,
+  ANY,
+  type ArrayShape,
+  type ObjectShape,
+  type SchemaShapes,
+  type Shape,
+} from './schema-shapes.ts';
 import { told } from '../told.ts';
 
 const MAX_REFERENCES_IN_A_ROW = 32;
-
-/** Sets the rules of any JSON value, `value`, and `object`, `array`, `string` with it. */
-export function addJsonRules(rules: EbnfRules): void {
-  addStringRules(rules);
-  rules.set('integer', INTEGER);
-  rules.set('number', NUMBER);
-  rules.set('array', `"[" (value (${COMMA} value)*)? "]"`);
-  rules.set('member', 'string ": " value');
-  rules.set('object', `"{" (member (${COMMA} member)*)? "}"`);
-  rules.set('value', 'object | array | string | number | "true" | "false" | "null"');
-}
-
-/**
- * A grammar of the JSON texts that `schema` allows.
- * @throws GrammarError naming place and reason, or the limit that is exceeded
- */
-export function schemaToEbnf(schema: unknown): string {
-  const rules = new EbnfRules();
-  addJsonRules(rules);
-  rules.set('root', new SchemaCompiler(rules, new SchemaParts(), schema).compileRoot('#'));
-  return rules.toString();
-}
 
 /** One schema, whose references lead into itself. */
 export class SchemaCompiler {
@@ -64,11 +52,19 @@ export class SchemaCompiler {
   readonly #targets = new Map<string, unknown>();
   /** By the schema's number: its expression, or null while it is made. */
   readonly #compiled = new Map<number, string | null>();
+  readonly #shapes: SchemaShapes | null;
 
-  constructor(rules: EbnfRules, parts: SchemaParts, root: unknown) {
+  /** @param shapes for what is counted beside the grammar; without it the grammar keeps all bounds */
+  constructor(
+    rules: EbnfRules,
+    parts: SchemaParts,
+    root: unknown,
+    shapes: SchemaShapes | null = null,
+  ) {
     this.#rules = rules;
     this.#parts = parts;
     this.#root = root;
+    this.#shapes = shapes;
   }
 
   /** An expression for the root's values, with the rules it needs. @param path for errors */
@@ -113,19 +109,21 @@ export class SchemaCompiler {
     if (known !== undefined) return known;
     this.#parts.count(1 + Object.keys(schema).length);
     this.#compiled.set(number, null);
-    const expression = this.#rules.shorten(this.#expression(schema, path, depth));
+    const shapes: Shape[] = [];
+    this.#shapes?.byNumber.set(number, shapes);
+    const expression = this.#rules.shorten(this.#expression(schema, path, depth, shapes));
     this.#compiled.set(number, expression);
     return expression;
   }
 
-  #expression(schema: Schema, path: string, depth: number): string {
+  #expression(schema: Schema, path: string, depth: number, shapes: Shape[]): string {
     rejectUnsupported(schema, path);
     const reference = textOf(schema, '$ref', path);
-    if (reference !== undefined) return this.#reference(reference, schema, path);
-    const combined = this.#combination(schema, path, depth);
+    if (reference !== undefined) return this.#reference(reference, schema, path, shapes);
+    const combined = this.#combination(schema, path, depth, shapes);
     if (combined !== null) return combined;
     try {
-      return this.#plain(schema, path, depth);
+      return this.#plain(schema, path, depth, shapes);
     } catch (error) {
       // Parsers of patterns and bounds don't know where they are.
       if (!(error instanceof GrammarError) || error.message.startsWith('JSON schema')) throw error;
@@ -133,15 +131,15 @@ export class SchemaCompiler {
     }
   }
 
-  #reference(reference: string, { $ref, ...rest }: Schema, path: string): string {
+  #reference(reference: string, { $ref, ...rest }: Schema, path: string, shapes: Shape[]): string {
     const hasMore = Object.keys(rest).some((keyword) => CONSTRAINTS.has(keyword));
     if (hasMore) {
       const reason = `\`$ref\` beside other constraints is not supported: ${String($ref)}`;
       throw schemaFault(path, reason);
     }
     const known = this.#references.get(reference);
+    shapes.push(this.#as(this.#target(reference, path)));
     if (known !== undefined) return known;
-    this.#target(reference, path);
     const name = this.#rules.reserve();
     this.#references.set(reference, name);
     return name;
@@ -160,13 +158,14 @@ export class SchemaCompiler {
   }
 
   /** Schemas made of others; null for other schemas. */
-  #combination(schema: Schema, path: string, depth: number): string | null {
+  #combination(schema: Schema, path: string, depth: number, shapes: Shape[]): string | null {
     const all = listOf(schema, 'allOf', path);
     if (all !== undefined) {
       let { allOf: _, ...merged }: Schema = schema;
       for (const [index, part] of all.entries()) {
         merged = this.#parts.merge(merged, this.#inlined(part, `${path}/allOf/${index}`), path);
       }
+      shapes.push(this.#as(merged));
       return this.#compile(merged, path, depth + 1);
     }
     for (const keyword of ['anyOf', 'oneOf'] as const) {
@@ -178,12 +177,15 @@ export class SchemaCompiler {
       const alternatives = parts.map((part, index) => {
         const where = `${path}/${keyword}/${index}`;
         const whole = hasMore ? this.#parts.merge(rest, this.#inlined(part, where), where) : part;
+        shapes.push(this.#as(whole));
         return this.#compile(whole, where, depth + 1);
       });
       return anyOf([...new Set(alternatives)]);
     }
     if (schema['nullable'] === true) {
-      return anyOf([this.#compile({ ...schema, nullable: false }, path, depth + 1), '"null"']);
+      const other = { ...schema, nullable: false };
+      shapes.push(this.#as(other));
+      return anyOf([this.#compile(other, path, depth + 1), '"null"']);
     }
     return null;
   }
@@ -197,94 +199,72 @@ export class SchemaCompiler {
     throw schemaFault(path, 'expected an object');
   }
 
-  #plain(schema: Schema, path: string, depth: number): string {
-    if (schema['const'] !== undefined) return literal(dumps(schema['const']));
+  #plain(schema: Schema, path: string, depth: number, shapes: Shape[]): string {
+    if (schema['const'] !== undefined) {
+      addValues(shapes, [schema['const']]);
+      return literal(dumps(schema['const']));
+    }
     const values = listOf(schema, 'enum', path);
     if (values !== undefined) {
       if (values.length === 0) throw schemaFault(path, '`enum` must not be empty');
+      addValues(shapes, values);
       return anyOf([...new Set(values.map((value) => literal(dumps(value))))]);
     }
     const { type } = schema;
     const types = type === undefined ? impliedTypes(schema) : Array.isArray(type) ? type : [type];
     if (types.length === 0) {
+      shapes.push({ kind: 'as', number: ANY });
       if (type === undefined) return 'value';
       throw schemaFault(path, '`type` must not be empty');
     }
-    const compile: CompilePart = (part, where) => this.#compile(part, where, depth + 1);
-    return anyOf([...new Set(types)].map((name) => this.#ofType(name, schema, path, compile)));
+    return anyOf(
+      [...new Set(types)].map((name) => this.#ofType(name, schema, path, depth, shapes)),
+    );
   }
 
-  #ofType(type: unknown, schema: Schema, path: string, compile: CompilePart): string {
+  /** The shapes of another schema, which is compiled too. */
+  #as(schema: unknown): Shape {
+    return { kind: 'as', number: this.#parts.numberOf(schema) };
+  }
+
+  #ofType(type: unknown, schema: Schema, path: string, depth: number, shapes: Shape[]): string {
+    const compileInto =
+      (shape: ObjectShape | ArrayShape): CompilePart =>
+      (part, where, place) => {
+        addPart(shape, place, this.#parts.numberOf(part));
+        return this.#compile(part, where, depth + 1);
+      };
     switch (type) {
       case 'null':
         return '"null"';
       case 'boolean':
         return '("true" | "false")';
       case 'integer':
-      case 'number': {
-        const bounds = {
-          minimum: numberOf(schema, 'minimum', path),
-          maximum: numberOf(schema, 'maximum', path),
-          exclusiveMinimum: numberOf(schema, 'exclusiveMinimum', path),
-          exclusiveMaximum: numberOf(schema, 'exclusiveMaximum', path),
-        };
-        if (Object.values(bounds).every((bound) => bound === undefined)) return type;
-        return type === 'integer' ? integerEbnf(bounds) : numberEbnf(bounds);
-      }
+      case 'number':
+        return numbersEbnf(type, schema, path);
       case 'string': {
-        const text = stringEbnf(this.#rules, {
+        const wishes = {
           minLength: countOf(schema, 'minLength', path),
           maxLength: countOf(schema, 'maxLength', path),
           pattern: textOf(schema, 'pattern', path),
           format: textOf(schema, 'format', path),
-        });
+        };
+        if (this.#shapes?.addText(shapes, boundsOf(wishes))) return 'string';
+        const text = stringEbnf(this.#rules, wishes);
         return text === 'string' ? text : this.#rules.add(text);
       }
-      case 'array':
-        return arrayEbnf(this.#rules, schema, path, compile);
-      case 'object':
-        return objectEbnf(this.#rules, schema, path, compile);
+      case 'array': {
+        const shape: ArrayShape = { kind: 'array', first: [], rest: null };
+        shapes.push(shape);
+        return arrayEbnf(this.#rules, schema, path, compileInto(shape));
+      }
+      case 'object': {
+        const shape: ObjectShape = { kind: 'object', members: new Map(), keys: null, rest: null };
+        shapes.push(shape);
+        return objectEbnf(this.#rules, schema, path, compileInto(shape));
+      }
       default:
         throw schemaFault(path, `\`type\` is ${told(dumps(type), 100)}`);
     }
   }
-}
-
-/** Keywords that say which values are valid, as against annotations. */
-const CONSTRAINTS: ReadonlySet<string> = new Set([
-  'type',
-  'const',
-  'enum',
-  'properties',
-  'required',
-  'additionalProperties',
-  'patternProperties',
-  'propertyNames',
-  'minProperties',
-  'maxProperties',
-  'items',
-  'prefixItems',
-  'minItems',
-  'maxItems',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'format',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'anyOf',
-  'oneOf',
-  'allOf',
-]);
-
-function impliedTypes(schema: Schema): string[] {
-  const has = (...keywords: string[]) => keywords.some((keyword) => schema[keyword] !== undefined);
-  if (has('properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames')) {
-    return ['object'];
-  }
-  if (has('items', 'prefixItems', 'minItems', 'maxItems')) return ['array'];
-  if (has('minLength', 'maxLength', 'pattern')) return ['string'];
-  return has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum') ? ['number'] : [];
 }

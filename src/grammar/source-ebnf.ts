@@ -1,10 +1,11 @@
 import { LIMITS } from '../limits.ts';
+import { canCountAfter, splitCounts, uncounted, withCounts } from './counted-text.ts';
 import { choiceEbnf, EbnfRules, tooLong } from './ebnf.ts';
 import type { GrammarForm, GrammarSource } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { larkToEbnf } from './lark-compiler.ts';
 import { PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
-import { schemaToEbnf } from './schema-compiler.ts';
+import { exactSchemaToEbnf, schemaToEbnf } from './schema-ebnf.ts';
 import { afterThinking } from './thinking.ts';
 import { toolCallsEbnf } from './tool-calls-ebnf.ts';
 
@@ -13,23 +14,28 @@ import { toolCallsEbnf } from './tool-calls-ebnf.ts';
  * @throws GrammarError naming place and reason, or the limit that is exceeded
  */
 export function sourceToEbnf({ form, thought }: Pick<GrammarSource, 'form' | 'thought'>): string {
-  const ebnf = formToEbnf(form);
-  if (ebnf.length > LIMITS.grammarEbnfCharacters) throw tooLong();
-  return thought === undefined ? ebnf : afterThinking(ebnf, thought, form.kind === 'tools');
+  const text = formToEbnf(form, canCountAfter(thought));
+  if (text.length > LIMITS.grammarEbnfCharacters) throw tooLong();
+  if (thought === undefined) return text;
+  const { ebnf, counts } = splitCounts(text);
+  const after = afterThinking(ebnf, thought, form.kind === 'tools');
+  return withCounts(after, counts && { ...counts, thought });
 }
 
-function formToEbnf(form: GrammarForm): string {
+function formToEbnf(form: GrammarForm, canCount: boolean): string {
   switch (form.kind) {
     case 'json_object':
       return schemaToEbnf({ type: 'object' });
     case 'json_schema':
-      return schemaToEbnf(parseSchema(form.schema));
+      return (canCount ? schemaToEbnf : exactSchemaToEbnf)(parseSchema(form.schema));
     case 'regex':
       return `root ::= ${regexToEbnf(form.pattern, PLAIN_CHARACTERS)}\n`;
     case 'choice':
       return choiceEbnf(form.choices);
     case 'ebnf':
-      return form.ebnf;
+      return uncounted(form.ebnf);
+    case 'compiled':
+      return form.text;
     case 'lark': {
       const rules = new EbnfRules();
       rules.set('root', larkToEbnf(form.definition, rules, PLAIN_CHARACTERS));

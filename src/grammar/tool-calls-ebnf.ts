@@ -3,7 +3,7 @@ import { CallEbnf } from './call-ebnf.ts';
 import { anyOf, EbnfRules, literal } from './ebnf.ts';
 import type { ToolCalls } from './grammar-source.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
-import { addJsonRules } from './schema-compiler.ts';
+import { addJsonRules } from './json-values.ts';
 import { SchemaParts } from './schema-parts.ts';
 import type { ToolCallLayout } from './tool-call-layout.ts';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GrammarError } from '../../src/grammar/grammar-spec.ts';
 import { PLAIN_CHARACTERS, regexToEbnf } from '../../src/grammar/regex-parser.ts';
-import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
+import { schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { sourceToEbnf } from '../../src/grammar/source-ebnf.ts';
 import { LIMITS } from '../../src/limits.ts';
 

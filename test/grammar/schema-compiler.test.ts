@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { schemaToEbnf } from '../../src/grammar/schema-compiler.ts';
+import { schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { afterThinking } from '../../src/grammar/thinking.ts';
 
 function nested(depth: number): object {

@@ -77,7 +77,7 @@ export class GrammarMatchers implements Constraints {
     const user = {};
     const thread = this.#threads.enter(user, ebnf, owner);
     try {
-      await thread.grammarThread.compile({ form: { kind: 'ebnf', ebnf } });
+      await thread.grammarThread.compile({ form: { kind: 'compiled', text: ebnf } });
     } finally {
       this.#threads.leave(user, thread);
     }

@@ -6,7 +6,7 @@ import { openEngine } from '../../../src/engine/process/open-engine.ts';
 import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
 import { grammarVocabulary } from '../../../src/front/grammars/grammar-vocabulary.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
-import { schemaToEbnf } from '../../../src/grammar/schema-compiler.ts';
+import { schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { CheckedEngine } from '../../support/checked-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { GrammarChecker } from '../../../src/front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../../../src/front/grammars/grammar-vocabulary.ts';
-import { schemaToEbnf } from '../../../src/grammar/schema-compiler.ts';
+import { schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { VOCABULARY } from '../../support/grammar-vocabulary.ts';
 import { byteFallbackTokenizer } from '../../support/tokenizers.ts';
 

@@ -1,0 +1,60 @@
+/**
+ * Grammars beside which characters are counted, as one text. A grammar that counted a string's
+ * characters itself would have a rule for each, and a mask of the whole vocabulary with it. So the
+ * grammar leaves the string without bounds, and a first line says where in the JSON it has some.
+ */
+import type { ThoughtLayout } from './grammar-source.ts';
+
+/** Begins the first line; xgrammar takes it for a comment. */
+const MARK = '#counted ';
+
+/** Least and greatest number of characters (Unicode code points); null has no end. */
+export type Bounds = readonly [min: number, max: number | null];
+
+/** A place without counted strings, however deep. */
+export const NOTHING_COUNTED = -1;
+
+/** A place in a JSON text. Other places are told by index, or NOTHING_COUNTED. */
+export interface CountedPlace {
+  /** Of a string that stands here. */
+  readonly text?: Bounds;
+  readonly object?: {
+    readonly keys?: Bounds;
+    /** Keys as the grammar writes them, without quotes, and the places of their values. */
+    readonly members: readonly (readonly [key: string, place: number])[];
+    /** The place of other keys' values. */
+    readonly rest: number;
+  };
+  readonly array?: { readonly first: readonly number[]; readonly rest: number };
+}
+
+export interface Counts {
+  /** The whole JSON is at the first. */
+  readonly places: readonly CountedPlace[];
+  /** Before the JSON. */
+  readonly thought?: ThoughtLayout;
+}
+
+export function withCounts(ebnf: string, counts: Counts | null): string {
+  return counts === null ? ebnf : `${MARK}${JSON.stringify(counts)}\n${ebnf}`;
+}
+
+/** The grammar for xgrammar, and what is counted beside it. */
+export function splitCounts(text: string): { ebnf: string; counts: Counts | null } {
+  if (!text.startsWith(MARK)) return { ebnf: text, counts: null };
+  const end = text.indexOf('\n');
+  const counts = JSON.parse(text.slice(MARK.length, end)) as Counts;
+  return { ebnf: text.slice(end + 1), counts };
+}
+
+/** A client's grammar, whose comments count nothing. */
+export function uncounted(ebnf: string): string {
+  return ebnf.startsWith(MARK) ? `\n${ebnf}` : ebnf;
+}
+
+/** Whether the beginning of the JSON is certain from the text before it. */
+export function canCountAfter(thought: ThoughtLayout | undefined): boolean {
+  if (thought === undefined) return true;
+  const { open, close, answer } = thought;
+  return open !== '' && close !== '' && !open.includes('"') && !answer.startsWith('\n');
+}
