@@ -106,7 +106,8 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const mark = sees === null ? undefined : imageMark(sees.config);
     const textSource = { ...chosen.text, specialTokensInContent, imageMark: mark };
     const textModel = await loadTextModel(textSource);
-    for (const warning of textModel.warnings) logger.warn({ model: name }, warning);
+    for (const warning of [...plan.warnings, ...textModel.warnings])
+      logger.warn({ model: name }, warning);
     onState('building');
     const withLora = hasLora(options);
     const maxAdapterRank = withLora ? roomForRank(options.maxLoraRank) : undefined;
