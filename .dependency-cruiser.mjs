@@ -37,7 +37,7 @@ const FLOORS = {
     'chat embedding tensors',
     'images',
     'vision',
-    'prefetch registry response-cache',
+    'prefetch registry response-cache slots',
   ],
   'src/model': [
     'cache families',

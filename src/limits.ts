@@ -1,5 +1,6 @@
 import { CONNECTION_LIMITS } from './connection-limits.ts';
 import { IMAGE_LIMITS } from './image-limits.ts';
+import { PREFIX_LIMITS } from './prefix-limits.ts';
 
 /**
  * Every bound on what an untrusted client may ask for, in one place. docs/security.md has the same
@@ -9,6 +10,7 @@ import { IMAGE_LIMITS } from './image-limits.ts';
 export const LIMITS = {
   ...CONNECTION_LIMITS,
   ...IMAGE_LIMITS,
+  ...PREFIX_LIMITS,
 
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,
@@ -56,10 +58,6 @@ export const LIMITS = {
   eventFrameBytes: 1024,
   /** ... and frames of its message. */
   eventFrames: 4,
-  /** Texts that wait to be saved beyond the KV cache, --prefix-cache-memory and --prefix-cache-dir ... */
-  prefixTierTexts: 64,
-  /** ... bytes on their way to the folder, and as many that are read for requests or that they wait with. */
-  prefixTierBytesInFlight: 512 * 2 ** 20,
   /** Requests that /v1/requests lists. */
   listedRequests: 1000,
   /** Slots of engines that /slots lists. */

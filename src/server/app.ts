@@ -26,6 +26,7 @@ import { embeddingRoutes } from './embeddings/routes.ts';
 import { requestsRoutes } from './operating/requests-routes.ts';
 import { INFILL_API } from './llama-server/infill.ts';
 import { LLAMA_COMPLETION_API } from './llama-server/completion.ts';
+import { slotActions } from './llama-server/slots.ts';
 import { propsRoute } from './llama-server/props.ts';
 import { modelRoutes } from './openai/models.ts';
 import { isOllamaPath, toOllamaError } from './ollama/errors.ts';
@@ -107,6 +108,7 @@ export function createApp(
   stateRoutes(app, context);
   statusRoutes(app, context);
   slotsRoute(app, context);
+  slotActions(app, context);
   propsRoute(app, context);
   stepsRoute(app, context);
   adapterRoutes(app, context);

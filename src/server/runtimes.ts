@@ -11,6 +11,8 @@ import type { PinnedPrefixes } from '../front/prefetch/pinned-prefixes.ts';
 import type { ImageReader } from '../front/chat/chat-images.ts';
 import type { Prefetcher } from '../front/prefetch/prefetcher.ts';
 import type { PromptEncoder } from '../front/prompts/prompt-encoder.ts';
+import type { SlotFiles } from '../front/slots/slot-files.ts';
+import type { SlotTexts } from '../front/slots/slot-texts.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import type { TextEncoder } from '../front/embedding/embed-request.ts';
 import type { ImageTower } from '../front/vision/image-encoder.ts';
@@ -73,6 +75,12 @@ interface ServedRuntime extends Runtime {
   pids?(): readonly (number | undefined)[];
 }
 
+/** Last texts of clients' slots, and the files that they are saved in. */
+export interface TextSlots {
+  readonly texts: SlotTexts;
+  readonly files: SlotFiles;
+}
+
 /** A model that generates text, with all that is its own. */
 export interface TextRuntime extends ServedRuntime {
   readonly kind: 'text';
@@ -96,6 +104,8 @@ export interface TextRuntime extends ServedRuntime {
   readonly pinned: Pick<PinnedPrefixes, 'pin'>;
   /** Null computes nothing ahead of a conversation's next turn. */
   readonly nextTurns: Pick<NextTurns, 'expect'> | null;
+  /** Texts that clients save and restore; null or left out where there is no folder for them. */
+  readonly slots?: TextSlots | null;
   /** Whether chats may have images; left out for a model that takes text alone. */
   readonly takesImages?: boolean;
   /** Equal for models that give the same answers: for caches of them. */

@@ -139,6 +139,7 @@ async function checkText(
     ...(kernels.description === null ? [] : [`kernels ${kernels.description}`]),
     `${limits.maxNumSeqs} sequences of ${limits.maxModelLen} tokens`,
     `KV cache up to ${formatBytes(limits.kvCacheMemory)}${size}`,
+    ...plan.warnings,
   ].join(', ');
   // A GPU has memory of its own.
   const isCpu = chosenDevice.device.name === 'cpu';

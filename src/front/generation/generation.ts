@@ -55,6 +55,8 @@ export interface GenerationRequest {
   readonly timeoutMs?: number | null;
   /** Share cached prefixes only with requests of the same salt. */
   readonly cacheSalt?: string;
+  /** Slot of its client that its text is noted for, as llama-server numbers them; -1 and left out are 0. */
+  readonly slot?: number;
   /** Record of the request that it is a part of. */
   readonly record?: RequestRecord;
   /**

@@ -34,6 +34,7 @@ type Unimportant =
   | 'hasSeed'
   | 'record'
   | 'isNextPart'
+  | 'slot'
   // The prompt's ids say which they are.
   | 'images';
 
@@ -49,7 +50,7 @@ export function answerKey({ prompts, numChoices }: FanOutRequest, scope: AnswerS
 function importantOf(request: GenerationRequest): Omit<GenerationRequest, Unimportant> {
   const { priority: _priority, serviceTier: _tier, serviceClass: _class, ...unclassed } = request;
   const { timeoutMs: _timeoutMs, record: _record, isNextPart: _isNextPart, ...others } = unclassed;
-  const { hasSeed = false, images: _images, ...rest } = others;
+  const { hasSeed = false, images: _images, slot: _slot, ...rest } = others;
   const { sampling } = rest;
   // A seed that nobody named is another one for each request, and one that nothing reads is none.
   const seed = hasSeed && !isGreedy(sampling) ? sampling.seed : 0n;

@@ -10,6 +10,7 @@ import { constrained } from './stages/constrained.ts';
 import { granted } from './stages/granted.ts';
 import { listed } from './stages/listed.ts';
 import { metered } from './stages/metered.ts';
+import { noted } from './stages/noted.ts';
 import { paced } from './stages/paced.ts';
 import { counted, recorded } from './stages/recorded.ts';
 import { resumed } from './stages/resumed.ts';
@@ -53,6 +54,8 @@ function compose(server: ServerContext, model: TextRuntime): Next {
       listed(needs),
       // Within the cache, since an answer that was found is not counted as computed.
       counted,
+      // Likewise: an answer that was found is in no slot.
+      noted(needs),
       // Within all that count tokens, though it makes no difference to them: pieces are fewer.
       paced,
       // Last, so that everything above hears of a refusal as one.

@@ -41,6 +41,7 @@ export function toSettings(
     priority: fields.priority ?? 0,
     serviceTier: fields.service_tier ?? null,
     cacheSalt: fields.cache_salt ?? '',
+    ...(fields.id_slot && fields.id_slot > 0 ? { slot: fields.id_slot } : {}),
     client: fields.user ?? '',
     // Timers take whole milliseconds.
     timeoutMs: fields.timeout ? Math.ceil(fields.timeout * 1000) : null,

@@ -9,6 +9,7 @@ import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import type { ServedText } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
+import { chargedPrefetch } from '../generation/charged-prefetch.ts';
 import { encodeOnePrompt } from '../generation/one-prompt.ts';
 import { requireServing } from '../generation/start-generation.ts';
 import type { JsonObject } from '../json-object.ts';
@@ -35,7 +36,7 @@ export function prefetchRoutes(app: Hono<ServerEnv>, context: ServerContext): vo
 }
 
 async function compute(
-  { cacheSaltOf, prefetcher, pinned }: ServedText,
+  model: ServedText,
   tokenIds: Int32Array,
   body: {
     readonly pin?: boolean | null | undefined;
@@ -43,18 +44,8 @@ async function compute(
   },
   caller: Caller,
 ): Promise<Prefetched> {
-  const { client, signal, meter } = caller;
-  if (body.pin === true) return await pinned.pin(tokenIds, signal);
-  const settle = await meter?.charge(tokenIds.length);
-  let used = tokenIds.length;
-  try {
-    const cacheSalt = cacheSaltOf(client, body.cache_salt ?? '');
-    const found = await prefetcher.prefetch({ tokenIds, cacheSalt, client }, signal);
-    used -= found.numCachedTokens;
-    return found;
-  } finally {
-    await settle?.(used);
-  }
+  if (body.pin === true) return await model.pinned.pin(tokenIds, caller.signal);
+  return await chargedPrefetch(model, tokenIds, body.cache_salt ?? '', caller);
 }
 
 /** @throws ApiError 400, InvalidRequestError; as PromptEncoder */

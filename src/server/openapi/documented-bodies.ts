@@ -10,6 +10,7 @@ import {
   tokenizeBody,
 } from '../schemas/bodies.ts';
 import { infillBody, llamaCompletionBody } from '../schemas/llama-server.ts';
+import { slotBody } from '../schemas/slots.ts';
 import { prefetchBody } from '../schemas/prefetch.ts';
 import { rerankSchema, teiEmbedSchema, teiRerankSchema } from '../embeddings/bodies.ts';
 import { embeddingsSchema } from '../embeddings/embeddings-body.ts';
@@ -105,6 +106,7 @@ export const documentedBodies = {
   logLevel: logLevelBody,
   loadAdapter: loadAdapterBody,
   unloadAdapter: unloadAdapterBody,
+  slot: slotBody,
   prefetch: prefetchBody.extend({ prompt: prompt.optional(), messages: messages.optional() }),
   detokenize: detokenizeBody.extend({ tokens: tokenIds }),
   embeddings: embeddingsSchema.extend({ input: embedded.optional() }),

@@ -76,6 +76,8 @@ const badWords = boundedList(
 });
 
 /** Largest interval: tokens that wait for a chunk are kept in memory. */
+/** More than any server has. */
+const MAX_SLOT = 999_999;
 const MAX_STREAM_INTERVAL = 1000;
 
 const tokenId = z.int().nonnegative('a token id must not be negative');
@@ -113,6 +115,8 @@ export const generationFields = {
   user: shortText.nullish(),
   /** Cached prefixes are shared only among requests with the same salt. */
   cache_salt: shortText.min(1).nullish(),
+  /** Slot that /slots/{id} saves the text from; -1 is 0. */
+  id_slot: z.int().min(-1).max(MAX_SLOT).nullish(),
   /** As llama-server has it: of adapters, by their place in /lora-adapters. Read before the model is known. */
   lora: z.unknown().optional(),
   /** How many answers to give, each a choice of its own. */

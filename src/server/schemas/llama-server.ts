@@ -8,7 +8,7 @@ import { grammarText, jsonSchema } from './structured.ts';
 
 const { model, temperature, top_p, top_k, min_p, seed, stop, stream } = generationFields;
 const { presence_penalty, frequency_penalty, repetition_penalty } = generationFields;
-const { priority, service_tier, timeout, user, cache_salt } = generationFields;
+const { priority, service_tier, timeout, user, cache_salt, id_slot } = generationFields;
 
 const common = {
   model,
@@ -29,6 +29,7 @@ const common = {
   timeout,
   user,
   cache_salt,
+  id_slot,
   stream,
 };
 

@@ -37,6 +37,7 @@ import { type ModelPlan, planModel } from '../plan/model-plan.ts';
 import { newEngine } from './new-engine.ts';
 import type { LoadingOption } from '../../settings/flag-sets.ts';
 import type { Options } from '../../settings/options.ts';
+import { openSlots } from './open-slots.ts';
 import { openPrefetching } from './open-prefetching.ts';
 import { openVision, towerOf, visionOf } from './open-vision.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
@@ -105,7 +106,8 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const mark = sees === null ? undefined : imageMark(sees.config);
     const textSource = { ...chosen.text, specialTokensInContent, imageMark: mark };
     const textModel = await loadTextModel(textSource);
-    for (const warning of textModel.warnings) logger.warn({ model: name }, warning);
+    for (const warning of [...plan.warnings, ...textModel.warnings])
+      logger.warn({ model: name }, warning);
     onState('building');
     const withLora = hasLora(options);
     const maxAdapterRank = withLora ? roomForRank(options.maxLoraRank) : undefined;
@@ -207,6 +209,14 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     });
     const { family, numParameters, precision } = model.manifest;
     const { format, quantization } = chosen;
+    const ids = await textBuildIds({
+      model,
+      tower: sees && towerOf(sees, options),
+      tokenizer,
+      device: `${engine.info.device} ${chosenDevice.adapter ?? ''}`,
+      runtimeVersion: engine.info.runtimeVersion,
+      attention,
+    });
     return {
       kind: 'text',
       generator,
@@ -251,14 +261,8 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         },
       },
       ...prefetching.parts,
-      ...(await textBuildIds({
-        model,
-        tower: sees && towerOf(sees, options),
-        tokenizer,
-        device: `${engine.info.device} ${chosenDevice.adapter ?? ''}`,
-        runtimeVersion: engine.info.runtimeVersion,
-        attention,
-      })),
+      ...ids,
+      slots: openSlots(limits, engine.info.maxNumSeqs, ids.contentId),
       how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
       takesImages: vision !== null,
       memoryBytes:

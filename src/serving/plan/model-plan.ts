@@ -1,5 +1,4 @@
 /** Plan of how a model runs, decided before anything of it is built. */
-import { requireFolder } from '../../files/named-files.ts';
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import { resolveAttention } from './attention.ts';
 import { type ChosenDevice, chooseDevice, gpuOf } from '../choices/device.ts';
@@ -13,6 +12,7 @@ import { type Options, readFlags } from '../../settings/options.ts';
 import { cpuSpeed, resolvePrecision } from '../choices/precision.ts';
 import type { PrecisionChoice } from '../choices/precision-choice.ts';
 import { type CalibrationFile, calibrationFile } from './static-calibration.ts';
+import { usableTier } from './prefix-folder.ts';
 import { readTuning, type Tuning, withTuning } from './tuning.ts';
 
 /** A flag that is the server's, or that a definition says in its own words. */
@@ -43,6 +43,8 @@ export interface ModelPlan {
   readonly attention: 'slots' | 'paged';
   /** Settings measured on this machine, used where flags set none; null if nothing was measured. */
   readonly tuning: Tuning | null;
+  /** Flags that are left out, and why. */
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -68,12 +70,12 @@ export async function planModel(
   const { precision } = choice;
   const tuning = gpuOf(chosenDevice) ? null : await readTuning({ config, precision });
   const options = withTuning(given, tuning);
-  const limits = engineLimits(options, config, chosenDevice, {
+  const asked = engineLimits(options, config, chosenDevice, {
     numModels,
     weightBytes: allWeightBytes({ chosen, choice, options }),
   });
-  const folder = limits.prefixTier?.folder?.path;
-  if (folder !== undefined) await requireFolder('--prefix-cache-dir', folder);
+  const { prefixTier, warning } = await usableTier(asked.prefixTier ?? null);
+  const limits = { ...asked, prefixTier };
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
   if (hasLora(options)) requireLora(kind, chosenDevice, precision);
   const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
@@ -82,5 +84,7 @@ export async function planModel(
     model: kind,
     device: chosenDevice.device.name,
   });
-  return { options, chosen, chosenDevice, limits, choice, kernels, calibrate, attention, tuning };
+  const warnings = warning === null ? [] : [warning];
+  const how = { limits, choice, kernels, calibrate, attention, tuning, warnings };
+  return { options, chosen, chosenDevice, ...how };
 }

@@ -108,7 +108,8 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '-cl': { answer: 'use `chairlift list`' },
     '--completion-bash': { answer: 'use `chairlift completion bash`' },
     '--slot-save-path': {
-      answer: 'use --prefix-cache-dir: prefixes are saved and found by themselves',
+      answer:
+        'use --prefix-cache-dir: prefixes are saved and found by themselves, and /slots works',
     },
   }),
 );

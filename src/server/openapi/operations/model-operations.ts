@@ -1,5 +1,6 @@
 import { documentedBodies as bodies } from '../documented-bodies.ts';
 import { tokenizerQuery } from '../../schemas/bodies.ts';
+import { slotQuery } from '../../schemas/slots.ts';
 import type { Operation } from '../operation.ts';
 import { QUESTION } from './question.ts';
 
@@ -185,5 +186,17 @@ export const MODEL_OPERATIONS: readonly Operation[] = [
       chat_template: '{% for message in messages %}...{% endfor %}',
       build_info: 'chairlift 1.0.0',
     },
+  },
+  {
+    method: 'post',
+    path: '/slots/{id}',
+    tag: 'Tokens and templates',
+    summary: 'Save the text of a slot of yours, have it computed again, or forget it',
+    notes:
+      'As llama-server has it, where the server has --prefix-cache-dir. Slots are names: a text is in the one that its request gave as `id_slot`, or in 0. `filename` is yours alone; `erase` removes its file too, where it is given.',
+    query: slotQuery,
+    body: bodies.slot,
+    isBodyOptional: true,
+    errors: [501],
   },
 ];

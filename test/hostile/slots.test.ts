@@ -1,0 +1,3 @@
+import { mountAll } from './support/mount-all.ts';
+
+await mountAll('slots', new URL('./attacks/slots.ts', import.meta.url));
