@@ -22,6 +22,7 @@ import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import type { TileShape } from '../../src/model/vision/vision-config.ts';
 import { buildVisionGraph } from '../../src/model/vision/vision-graph.ts';
 import { runForOutputs } from '../../src/ort/run-for-outputs.ts';
+import { SIGLIP as SIGLIP_STYLE } from '../../src/model/vision/siglip-tower.ts';
 import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 import { machineShape } from './lib/machine.ts';
@@ -35,7 +36,12 @@ const NORMALIZED = {
   mean: [0.5, 0.5, 0.5],
   std: [0.5, 0.5, 0.5],
 } as const;
-const SIGLIP = { layerNormEps: 1e-6, activation: 'gelu_tanh' } as const;
+const SIGLIP = {
+  layerNormEps: 1e-6,
+  activation: 'gelu_tanh',
+  style: SIGLIP_STYLE,
+  outputNorm: true,
+} as const;
 
 const SHAPES: Readonly<Record<string, TileShape>> = {
   'smolvlm-256m': {

@@ -1,10 +1,13 @@
-/** How models see images: as tiles, as patches of an image of about its own size, and as a square. */
+/** How models see images: as tiles, as patches of an image of about its own size, and as a square or the middle one. */
+import { IMAGE_LIMITS } from '../image-limits.ts';
+import { centerCrop } from './center-crop.ts';
 import { cutPatches, type Patching } from './patches.ts';
 import type { Pixels } from './pixels.ts';
+import { resized } from './preprocess.ts';
 import { resize, type Resample } from './resize.ts';
 import { type CutImage, cutTiles, type Tiling } from './tiles.ts';
 
-export type Cutting = TileCutting | GridCutting | SquareCutting;
+export type Cutting = TileCutting | GridCutting | SquareCutting | CropCutting;
 
 export interface TileCutting extends Tiling {
   readonly kind: 'tiles';
@@ -18,6 +21,16 @@ export interface GridCutting extends Patching {
 export interface SquareCutting {
   readonly kind: 'square';
   /** Pixels of each side. */
+  readonly side: number;
+  readonly resample: Resample;
+}
+
+/** The shape is kept, and the square in the middle is seen. */
+export interface CropCutting {
+  readonly kind: 'crop';
+  /** Pixels of the shorter side that every image is resized to. */
+  readonly shortestEdge: number;
+  /** Pixels of each side of the square, as many at most. */
   readonly side: number;
   readonly resample: Resample;
 }
@@ -36,12 +49,18 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
       const { side, resample } = cutting;
       return { tiles: [resize(image, side, side, resample)], rows: 0, columns: 0 };
     }
+    case 'crop': {
+      const { side, resample, shortestEdge } = cutting;
+      const { imagePixels } = IMAGE_LIMITS;
+      const whole = resized(image, { resize: shortestEdge, resample }, imagePixels);
+      return { tiles: [centerCrop(whole, side, side, 'down')], rows: 0, columns: 0 };
+    }
   }
 }
 
 /** The same for an image of which little is to be seen: one tile, or few cells; a square stays as it is. */
 export function inLowDetail(cutting: Cutting): Cutting {
-  if (cutting.kind === 'square') return cutting;
+  if (cutting.kind === 'square' || cutting.kind === 'crop') return cutting;
   return cutting.kind === 'grid' ? withCells(cutting, FEW_CELLS) : { ...cutting, splits: false };
 }
 

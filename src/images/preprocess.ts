@@ -27,7 +27,11 @@ export interface Preprocessing {
  * @param maxPixels that the image may have after it is resized
  * @throws ImageError for an image that gets more: it is much longer than it is wide
  */
-export function resized(image: Pixels, { resize: to, resample }: Preprocessing, maxPixels: number) {
+export function resized(
+  image: Pixels,
+  { resize: to, resample }: Pick<Preprocessing, 'resize' | 'resample'>,
+  maxPixels: number,
+): Pixels {
   if (to === null) return image;
   const { width, height } = typeof to === 'number' ? withShorterSide(image, to) : to;
   if (width * height > maxPixels) {

@@ -280,24 +280,27 @@ describe('SmolVLM, over every API', () => {
   });
 });
 
-test('Gemma 3 says the same in chunks shorter than its images, of several chats at once', async () => {
-  const flags = ['--precision', 'fp32', '--max-num-batched-tokens', '9', '--max-num-seqs', '4'];
-  const server = await startServer(['--model', visionFolder('gemma3'), ...flags], cache.env);
-  onTestFinished(async () => {
-    await server.stop();
-  });
-  const { prompts } = await visionReference('gemma3');
-  const all = Object.values(prompts);
-  const answers = await Promise.all(
-    [...all, ...all].map(async (prompt, index) => {
-      const messages = await openaiMessages(prompt);
-      const body = { ...GREEDY, messages, return_token_ids: true, cache_salt: `${index}` };
-      const response = await post(`${server.url}/v1/chat/completions`, body);
-      return ((await response.json()) as Completion).choices[0]?.token_ids;
-    }),
-  );
-  expect(answers).toEqual([...all, ...all].map(({ greedy }) => greedy));
-});
+test.each([...SQUARE_MODELS])(
+  '%s says the same in chunks shorter than its images, of several chats at once',
+  async (name) => {
+    const flags = ['--precision', 'fp32', '--max-num-batched-tokens', '9', '--max-num-seqs', '4'];
+    const server = await startServer(['--model', visionFolder(name), ...flags], cache.env);
+    onTestFinished(async () => {
+      await server.stop();
+    });
+    const { prompts } = await visionReference(name);
+    const all = Object.values(prompts);
+    const answers = await Promise.all(
+      [...all, ...all].map(async (prompt, index) => {
+        const messages = await openaiMessages(prompt);
+        const body = { ...GREEDY, messages, return_token_ids: true, cache_salt: `${index}` };
+        const response = await post(`${server.url}/v1/chat/completions`, body);
+        return ((await response.json()) as Completion).choices[0]?.token_ids;
+      }),
+    );
+    expect(answers).toEqual([...all, ...all].map(({ greedy }) => greedy));
+  },
+);
 
 test('an image is no secret of another key', async () => {
   const flags = ['--precision', 'fp32', '--api-key', 'one,two'];

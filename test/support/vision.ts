@@ -18,8 +18,8 @@ export const VISION_MODELS = ['smolvlm', 'idefics3'] as const;
 /** Those whose images keep their shape (scripts/references/qwen_vision.py). */
 export const QWEN_MODELS = ['qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'] as const;
 
-/** Those whose images are squares (scripts/references/gemma_vision.py). */
-export const SQUARE_MODELS = ['gemma3'] as const;
+/** Those whose images are squares (scripts/references/gemma_vision.py and llava_vision.py). */
+export const SQUARE_MODELS = ['gemma3', 'llava', 'llava-siglip'] as const;
 
 const floats = z.base64().transform((text) => {
   const bytes = Uint8Array.from(Buffer.from(text, 'base64'));

@@ -4,6 +4,7 @@ import { z } from 'zod';
 export const MULTIMODAL_TYPES = [
   'gemma3',
   'idefics3',
+  'llava',
   'mistral3',
   'qwen2_vl',
   'qwen2_5_vl',
@@ -25,6 +26,27 @@ const SAME_FAMILY: Readonly<Record<string, string>> = {
   qwen3_vl_text: 'qwen3',
   qwen3_5: 'qwen3_5_text',
   qwen3_5_moe: 'qwen3_5_moe_text',
+};
+
+/** What LLaVA's configurations leave out, by the text model's `model_type`. */
+const LEFT_OUT: Readonly<Record<string, object>> = {
+  llama: {
+    vocab_size: 32_000,
+    hidden_size: 4096,
+    intermediate_size: 11_008,
+    num_hidden_layers: 32,
+    num_attention_heads: 32,
+    max_position_embeddings: 2048,
+  },
+  mistral: {
+    vocab_size: 32_000,
+    hidden_size: 4096,
+    intermediate_size: 14_336,
+    num_hidden_layers: 32,
+    num_attention_heads: 32,
+    num_key_value_heads: 8,
+    max_position_embeddings: 131_072,
+  },
 };
 
 const multimodalSchema = z.looseObject({
@@ -59,8 +81,10 @@ export function textModelConfig(json: unknown): unknown {
   const parsed = multimodalSchema.safeParse(json);
   if (!parsed.success) return json;
   const { text_config: inner, tie_word_embeddings: isTied, ...outer } = parsed.data;
-  const modelType = inner.model_type ?? outer.model_type;
+  const isLlava = outer.model_type === 'llava';
+  const modelType = inner.model_type ?? (isLlava ? 'llama' : outer.model_type);
   return {
+    ...(isLlava && LEFT_OUT[modelType]),
     ...outer,
     ...inner,
     ...(isTied !== undefined && { tie_word_embeddings: isTied }),

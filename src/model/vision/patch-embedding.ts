@@ -2,6 +2,7 @@
 import { CHANNELS } from '../../images/pixels.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { patchPositions } from './patch-positions.ts';
+import { tileTokens } from './siglip-tower.ts';
 import type { TileShape } from './vision-config.ts';
 import type { Normalization } from './vision-files.ts';
 
@@ -61,22 +62,34 @@ export function patchConstant(kernel: PatchKernel, bias: Float32Array): Float64A
   });
 }
 
-/** [patches * patches, channels]: positions of a tile's patches, and what MIDDLE and the mean leave. */
+/**
+ * [tokens, channels]: positions of a tile's patches, and what MIDDLE and the mean leave; before them the class
+ * token where there is one.
+ */
 export async function patchPlaces(
   weights: WeightSource,
-  { kernel, table }: { readonly kernel: string; readonly table: string },
+  tensors: { readonly kernel: string; readonly table: string; readonly classToken: string },
   shape: TileShape,
 ): Promise<Float32Array> {
   const { tower, patches } = shape;
-  const { hiddenSize, trainedPatches } = tower;
-  const bias = await weights.get(`${kernel}.bias`, [hiddenSize]);
-  const constant = patchConstant(await tileKernel(weights, kernel, shape), bias);
-  const positions = await weights.get(`${table}.weight`, [trainedPatches ** 2, hiddenSize]);
-  const made = new Float32Array(patches ** 2 * hiddenSize);
+  const { hiddenSize, trainedPatches, style } = tower;
+  const kernel = await tileKernel(weights, tensors.kernel, shape);
+  const bias = style.patchBias
+    ? await weights.get(`${tensors.kernel}.bias`, [hiddenSize])
+    : new Float32Array(hiddenSize);
+  const constant = patchConstant(kernel, bias);
+  const rows = tileTokens(trainedPatches, tower);
+  const positions = await weights.get(`${tensors.table}.weight`, [rows, hiddenSize]);
+  const before = rows - trainedPatches ** 2;
+  const made = new Float32Array(tileTokens(patches, tower) * hiddenSize);
+  if (style.classToken) {
+    const token = await weights.get(tensors.classToken, [hiddenSize]);
+    made.set(token.map((each, out) => each + (positions[out] ?? 0)));
+  }
   for (const [patch, row] of patchPositions(patches, trainedPatches).entries()) {
     for (let out = 0; out < hiddenSize; out++) {
-      const position = positions[row * hiddenSize + out] ?? 0;
-      made[patch * hiddenSize + out] = position + (constant[out] ?? 0);
+      const position = positions[(before + row) * hiddenSize + out] ?? 0;
+      made[(before + patch) * hiddenSize + out] = position + (constant[out] ?? 0);
     }
   }
   return made;

@@ -32,9 +32,9 @@ export function shownImage(grid: TileGrid, config: VisionConfig): ShownImage {
     return { placeholder: placeholder(grid, config), tokensPerTile: config.tokensPerTile };
   }
   if (config.kind === 'square') {
-    const { texts, tokensPerTile } = config;
+    const { texts, tokensPerTile, seesWhole } = config;
     const text = `${texts.before}${texts.image.repeat(tokensPerTile)}${texts.after}`;
-    return { placeholder: text, tokensPerTile, seesWhole: true };
+    return { placeholder: text, tokensPerTile, ...(seesWhole && { seesWhole }) };
   }
   const { rows: height, columns: width } = grid;
   const tokensPerTile = height * width;

@@ -1,4 +1,4 @@
-/** Towers of SigLIP, as config.json describes them. */
+/** Towers over tiles, as config.json describes them: SigLIP's and CLIP's. */
 import { z } from 'zod';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
@@ -12,12 +12,27 @@ export interface TowerConfig {
   readonly numLayers: number;
   readonly numHeads: number;
   readonly layerNormEps: number;
-  readonly activation: EncoderActivation;
+  readonly activation: EncoderActivation | 'quick_gelu';
+  readonly style: TowerStyle;
+  /** Whether the sum after its layers is normalized. */
+  readonly outputNorm: boolean;
   /** Pixels of each side of a patch. */
   readonly patchSide: number;
   /** Patches along each side of the images that positions were trained for. */
   readonly trainedPatches: number;
 }
+
+/** Facts that set families of towers apart. */
+export interface TowerStyle {
+  /** A token before the patches, which no text model sees. */
+  readonly classToken: boolean;
+  /** Whether what goes into the layers is normalized. */
+  readonly inputNorm: boolean;
+  readonly patchBias: boolean;
+}
+
+export const SIGLIP: TowerStyle = { classToken: false, inputNorm: false, patchBias: true };
+export const CLIP: TowerStyle = { classToken: true, inputNorm: true, patchBias: false };
 
 const count = z.int().positive();
 const side = count.max(MODEL_LIMITS.imageSide);
@@ -41,11 +56,27 @@ export function siglipSchema(usual: {
   });
 }
 
+/** The same of CLIP. */
+export function clipSchema() {
+  return siglipSchema({ width: 768, heads: 12, patch: 32 }).extend({
+    hidden_act: z.union([encoderActivation, z.literal('quick_gelu')]).default('quick_gelu'),
+    layer_norm_eps: z.number().positive().default(1e-5),
+  });
+}
+
+interface TowerFields {
+  readonly hidden_size: number;
+  readonly intermediate_size: number;
+  readonly num_hidden_layers: number;
+  readonly num_attention_heads: number;
+  readonly image_size: number;
+  readonly patch_size: number;
+  readonly hidden_act: TowerConfig['activation'];
+  readonly layer_norm_eps: number;
+}
+
 /** @throws {ModelError} naming the file as `origin`, and what in it does not fit together */
-export function siglipTower(
-  config: z.output<ReturnType<typeof siglipSchema>>,
-  origin: string,
-): TowerConfig {
+export function siglipTower(config: TowerFields, origin: string): TowerConfig {
   const { hidden_size: hiddenSize, num_attention_heads: numHeads } = config;
   if (hiddenSize % numHeads !== 0) {
     throw new ModelError(`${origin}: hidden_size is not a multiple of num_attention_heads`);
@@ -60,7 +91,14 @@ export function siglipTower(
     numHeads,
     layerNormEps: config.layer_norm_eps,
     activation: config.hidden_act,
+    style: SIGLIP,
+    outputNorm: true,
     patchSide: config.patch_size,
     trainedPatches: Math.floor(config.image_size / config.patch_size),
   };
+}
+
+/** Rows of a tile within a tower. */
+export function tileTokens(patches: number, { style }: TowerConfig): number {
+  return patches ** 2 + (style.classToken ? 1 : 0);
 }

@@ -1,7 +1,7 @@
 /** Models that see every image as one square, Gemma 3. */
 import { z } from 'zod';
 
-import type { SquareCutting } from '../../images/cut-image.ts';
+import type { CropCutting, SquareCutting } from '../../images/cut-image.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import { siglipSchema, siglipTower } from './siglip-tower.ts';
@@ -14,13 +14,15 @@ import {
   type VisionFiles,
 } from './vision-files.ts';
 
-/** How a model sees images as squares. Attention of its text model within an image is not causal. */
+/** How a model sees images as squares. */
 export interface SquareVision {
   readonly kind: 'square';
   /** A square is one tile. */
   readonly shape: TileShape;
-  readonly cutting: SquareCutting;
+  readonly cutting: SquareCutting | CropCutting;
   readonly tokensPerTile: number;
+  /** Whether attention of its text model within an image is not causal. */
+  readonly seesWhole: boolean;
   readonly texts: SquareTexts;
   readonly imageTokenId: number;
 }
@@ -113,6 +115,7 @@ export function parseSquareConfig(files: VisionFiles, textSize: number): SquareV
     shape: { kind: 'tiles', ...shape },
     cutting: { kind: 'square', side: tileSide, resample: images.resample },
     tokensPerTile,
+    seesWhole: true,
     texts: TEXTS,
     imageTokenId: model.image_token_index,
   };

@@ -5,3 +5,5 @@ export const CONNECTOR = 'model.connector.modality_projection.proj';
 /** The connector of Gemma 3. */
 export const POOL_NORM = 'multi_modal_projector.mm_soft_emb_norm.weight';
 export const POOL_MATRIX = 'multi_modal_projector.mm_input_projection_weight';
+/** The connector of LLaVA. */
+export const PROJECTOR = 'multi_modal_projector';

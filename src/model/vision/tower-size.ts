@@ -1,6 +1,7 @@
 import { CHANNELS } from '../../images/pixels.ts';
 import type { GridShape } from './grid-config.ts';
-import type { TileShape } from './vision-config.ts';
+import { tileTokens } from './siglip-tower.ts';
+import type { Connector, TileShape } from './vision-config.ts';
 import type { VisionShape } from './vision-part.ts';
 
 /** Weights of a tower and its connector. */
@@ -10,14 +11,33 @@ export function towerParameters(shape: VisionShape): number {
 
 const linear = (inFeatures: number, outFeatures: number) => (inFeatures + 1) * outFeatures;
 
-function ofTiles({ tower, connector: { kind, side }, textSize }: TileShape): number {
+function ofTiles({ tower, connector, textSize }: TileShape): number {
   const { hiddenSize: width, intermediateSize, numLayers, patchSide, trainedPatches } = tower;
-  const patches = linear(CHANNELS * patchSide ** 2, width) + trainedPatches ** 2 * width;
+  const { classToken, inputNorm, patchBias } = tower.style;
+  const places = tileTokens(trainedPatches, tower) + (classToken ? 1 : 0) + (patchBias ? 1 : 0);
+  const patches = (CHANNELS * patchSide ** 2 + places) * width;
   const attention = 4 * linear(width, width);
   const feedForward = linear(width, intermediateSize) + linear(intermediateSize, width);
   const norm = 2 * width;
-  const connector = kind === 'pool' ? width + width * textSize : width * side ** 2 * textSize;
-  return patches + numLayers * (attention + feedForward + 2 * norm) + norm + connector;
+  const norms = 2 * numLayers + (inputNorm ? 1 : 0) + (tower.outputNorm ? 1 : 0);
+  return (
+    patches +
+    numLayers * (attention + feedForward) +
+    norms * norm +
+    ofConnector(connector, width, textSize)
+  );
+}
+
+function ofConnector(connector: Connector, width: number, textSize: number): number {
+  const from = width * connector.side ** 2;
+  switch (connector.kind) {
+    case 'pool':
+      return width + width * textSize;
+    case 'shuffle':
+      return from * textSize;
+    case 'mlp':
+      return (from + textSize + (connector.bias ? 2 : 0)) * textSize;
+  }
 }
 
 function ofGrid({ tower, merge, textSize }: GridShape): number {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { TileCutting } from '../../images/cut-image.ts';
 import { tileGrid } from '../../images/tiles.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
+import type { EncoderActivation } from '../encoder/encoder-config.ts';
 import { ModelError } from '../model-error.ts';
 import { siglipSchema, siglipTower, type TowerConfig } from './siglip-tower.ts';
 import {
@@ -15,9 +16,18 @@ import {
   type VisionFiles,
 } from './vision-files.ts';
 
-/** Makes one token of neighbouring patches, `side` along each side: of all their channels, or of their mean. */
+/**
+ * Makes one token of neighbouring patches, `side` along each side: of all their channels by one layer or
+ * by two, or of their mean.
+ */
 export type Connector =
   | { readonly kind: 'shuffle'; readonly side: number }
+  | {
+      readonly kind: 'mlp';
+      readonly side: number;
+      readonly activation: EncoderActivation;
+      readonly bias: boolean;
+    }
   | { readonly kind: 'pool'; readonly side: number; readonly normEps: number };
 
 /** Facts that a graph over tiles depends on in addition to the weights. */

@@ -6,6 +6,7 @@ import { SafetensorsWeights, weightFiles } from '../huggingface/safetensors.ts';
 import { isGguf } from '../gguf/gguf-names.ts';
 import { inspectMmproj } from './mmproj.ts';
 import { isGridConfig, parseGridConfig } from './grid-config.ts';
+import { isLlavaConfig, parseLlavaConfig } from './llava-config.ts';
 import { isSquareConfig, parseSquareConfig } from './square-config.ts';
 import { isTileConfig, parseVisionConfig } from './vision-config.ts';
 import { readVisionFiles } from './read-vision-files.ts';
@@ -53,5 +54,6 @@ function parserOf(
 ): ((files: VisionFiles, textSize: number) => VisionConfig) | null {
   if (isTileConfig(config)) return parseVisionConfig;
   if (isGridConfig(config)) return parseGridConfig;
+  if (isLlavaConfig(config)) return parseLlavaConfig;
   return isSquareConfig(config) ? parseSquareConfig : null;
 }

@@ -3,11 +3,12 @@ import { CHANNELS } from '../../images/pixels.ts';
 import { EncoderNodes, type Rows } from '../encoder/encoder-nodes.ts';
 import type { EncoderVariant } from '../encoder/write-encoder.ts';
 import { emitActivation } from '../graph/activation.ts';
-import { emitRmsNorm } from '../graph/rms-norm.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { MIDDLE, patchPlaces, patchWeights, tileKernel } from './patch-embedding.ts';
-import { CONNECTOR, LAYERS, POOL_MATRIX, POOL_NORM, TOWER } from './tensor-names.ts';
-import type { Connector, TileShape } from './vision-config.ts';
+import { tileTokens } from './siglip-tower.ts';
+import { LAYERS, TOWER } from './tensor-names.ts';
+import { emitConnector } from './tile-connector.ts';
+import type { TileShape } from './vision-config.ts';
 
 export interface VisionGraphOptions extends EncoderVariant {
   readonly shape: TileShape;
@@ -17,6 +18,7 @@ export interface VisionGraphOptions extends EncoderVariant {
 
 const KERNEL = `${TOWER}.embeddings.patch_embedding`;
 const TABLE = `${TOWER}.embeddings.position_embedding`;
+const CLASS_TOKEN = `${TOWER}.embeddings.class_embedding`;
 
 /** The normalizations before linear layers, each by the names of its tensors and its output. */
 export function visionNorms({ tower }: TileShape): string[] {
@@ -31,15 +33,13 @@ function layerOf(layer: number): string {
 }
 
 /**
- * Describes a SigLIP tower and the connector to a text model as an ONNX graph.
+ * Describes a tower over tiles and the connector to a text model as an ONNX graph.
  *
  * Input: `pixels` uint8 [tiles, side, side, 3]. Output: `embeddings` float [tiles, tokens, textSize].
  */
 export function buildVisionGraph(options: VisionGraphOptions): GraphBuilder {
   return new VisionEmitter(options).emit();
 }
-
-type PoolConnector = Extract<Connector, { kind: 'pool' }>;
 
 class VisionEmitter {
   readonly #graph = new GraphBuilder('vision');
@@ -56,9 +56,10 @@ class VisionEmitter {
   emit(): GraphBuilder {
     const graph = this.#graph;
     const { tower, tileSide, patches, connector, textSize } = this.#shape;
-    const { hiddenSize, numLayers } = tower;
+    const { hiddenSize, numLayers, style, outputNorm } = tower;
     graph.input('pixels', 'uint8', ['tiles', tileSide, tileSide, CHANNELS]);
-    let sum = this.#embed();
+    const embedded = this.#embed();
+    let sum = style.inputNorm ? this.#normalize(`${TOWER}.pre_layrnorm`, embedded) : embedded;
     const first = graph.initializer('first', 'int64', [], BigInt64Array.of(0n));
     const rowsLike = graph.node('rows', 'Gather', [sum, first], { attributes: { axis: 1n } });
     let normed = this.#normalize(`${layerOf(0)}.layer_norm1`, sum);
@@ -68,11 +69,18 @@ class VisionEmitter {
       const between = this.#normalizeSum(`${name}.layer_norm2`, attended, sum);
       const made = this.#feedForward(name, { value: between.normed, rowsLike });
       const isLast = layer === numLayers - 1;
+      if (isLast && !outputNorm) {
+        normed = graph.node('seen', 'Add', [made, between.sum]);
+        break;
+      }
       const next = isLast ? `${TOWER}.post_layernorm` : `${layerOf(layer + 1)}.layer_norm1`;
       ({ normed, sum } = this.#normalizeSum(next, made, between.sum));
     }
     const tokens = (patches / connector.side) ** 2;
-    this.#reshape('embeddings', this.#connected(normed), [-1, tokens, textSize]);
+    const { weights } = this.#options;
+    const into = { graph, nodes: this.#nodes, weights, shape: this.#shape };
+    const connected = emitConnector(into, this.#withoutClassToken(normed));
+    this.#reshape('embeddings', connected, [-1, tokens, textSize]);
     graph.output('embeddings', 'float', ['tiles', tokens, textSize]);
     for (const norm of this.#options.showsNorms ? visionNorms(this.#shape) : []) {
       graph.output(norm, 'float', ['patches', hiddenSize]);
@@ -80,7 +88,23 @@ class VisionEmitter {
     return graph;
   }
 
-  /** From bytes to patches with their places, [tiles * patches, channels]. */
+  get #tokens(): number {
+    return tileTokens(this.#shape.patches, this.#shape.tower);
+  }
+
+  /** Rows of patches alone, [tiles * patches, channels]. */
+  #withoutClassToken(value: string): string {
+    const { hiddenSize, style } = this.#shape.tower;
+    if (!style.classToken) return value;
+    const table = this.#reshape('seen/Tiles', value, [-1, this.#tokens, hiddenSize]);
+    const bounds = [1, this.#tokens, 1].map((bound, at) =>
+      this.#graph.initializer(`seen/bound${at}`, 'int64', [1], BigInt64Array.of(BigInt(bound))),
+    );
+    const patches = this.#graph.node('seen/Patches', 'Slice', [table, ...bounds]);
+    return this.#reshape('seen/Rows', patches, [-1, hiddenSize]);
+  }
+
+  /** From bytes to tokens with their places, [tiles * tokens, channels]. */
   #embed(): string {
     const graph = this.#graph;
     const { tower, patches } = this.#shape;
@@ -107,13 +131,22 @@ class VisionEmitter {
       [patchSide * width, hiddenSize],
       async () => patchWeights(await tileKernel(weights, KERNEL, this.#shape)),
     );
-    const places = graph.initializer(`${TABLE}.weight`, 'float', [patches ** 2, hiddenSize], () =>
-      patchPlaces(weights, { kernel: KERNEL, table: TABLE }, this.#shape),
+    const tensors = { kernel: KERNEL, table: TABLE, classToken: CLASS_TOKEN };
+    const places = graph.initializer(`${TABLE}.weight`, 'float', [this.#tokens, hiddenSize], () =>
+      patchPlaces(weights, tensors, this.#shape),
     );
     const product = graph.node('patches/MatMul', 'MatMul', [values, matrix]);
     const tiles = this.#reshape('patches/Tiles', product, [-1, patches ** 2, hiddenSize]);
-    const placed = graph.node('patches/Placed', 'Add', [tiles, places]);
+    const placed = graph.node('patches/Placed', 'Add', [this.#withPlace(tiles), places]);
     return this.#reshape('patches', placed, [-1, hiddenSize]);
+  }
+
+  /** Zeros where the class token comes, before the patches of each tile. */
+  #withPlace(tiles: string): string {
+    if (!this.#shape.tower.style.classToken) return tiles;
+    const pads = BigInt64Array.of(0n, 1n, 0n, 0n, 0n, 0n);
+    const around = this.#graph.initializer('patches/pads', 'int64', [6], pads);
+    return this.#graph.node('patches/Tokens', 'Pad', [tiles, around]);
   }
 
   /** Pixels without those at the right and below that fill no patch. */
@@ -134,8 +167,7 @@ class VisionEmitter {
   }
 
   #attend(layer: string, input: Rows): string {
-    const { tower, patches } = this.#shape;
-    const { hiddenSize, numHeads } = tower;
+    const { hiddenSize, numHeads } = this.#shape.tower;
     const name = `${layer}.self_attn`;
     const fused = this.#nodes.normalizedLinear(input, {
       name: `${name}.qkv`,
@@ -146,7 +178,7 @@ class VisionEmitter {
       })),
       bias: true,
     });
-    const table = this.#reshape(`${name}/Table`, fused, [-1, patches ** 2, 3 * hiddenSize]);
+    const table = this.#reshape(`${name}/Table`, fused, [-1, this.#tokens, 3 * hiddenSize]);
     const attended = this.#nodes.attend(name, table, numHeads);
     const value = this.#reshape(`${name}/Rows`, attended, [-1, hiddenSize]);
     const { rowsLike } = input;
@@ -170,62 +202,6 @@ class VisionEmitter {
   #linear(input: Rows, tensor: string, inFeatures: number, outFeatures: number): string {
     const parts = [{ tensor, outFeatures }];
     return this.#nodes.linear(input, { name: tensor, inFeatures, parts, bias: true });
-  }
-
-  /** Rows of the text model's width, of squares of neighbouring patches. */
-  #connected(value: string): string {
-    const { tower, connector, textSize } = this.#shape;
-    if (connector.kind === 'pool') return this.#pooled(value, connector);
-    const { side } = connector;
-    return this.#nodes.floatLinear(this.#shuffled(value, side), {
-      name: 'connector',
-      inFeatures: tower.hiddenSize * side ** 2,
-      parts: [{ tensor: CONNECTOR, outFeatures: textSize }],
-      bias: false,
-    });
-  }
-
-  /** Means of squares of neighbouring patches, normalized. */
-  #pooled(value: string, { side, normEps }: PoolConnector): string {
-    const graph = this.#graph;
-    const { tower, patches, textSize } = this.#shape;
-    const { hiddenSize } = tower;
-    const squares = patches / side;
-    const split = this.#reshape('pool/Split', value, [
-      -1,
-      squares,
-      side,
-      squares,
-      side,
-      hiddenSize,
-    ]);
-    const axes = graph.initializer('pool/axes', 'int64', [2], BigInt64Array.of(2n, 4n));
-    const mean = graph.node('pool/Mean', 'ReduceMean', [split, axes], {
-      attributes: { keepdims: 0n },
-    });
-    const rows = this.#reshape('pool', mean, [-1, hiddenSize]);
-    const { weights } = this.#options;
-    const weight = graph.initializer(POOL_NORM, 'float', [hiddenSize], async () =>
-      (await weights.get(POOL_NORM, [hiddenSize])).map((each) => 1 + each),
-    );
-    const normed = emitRmsNorm(graph, 'pool/Norm', rows, weight, normEps);
-    const matrix = graph.initializer(POOL_MATRIX, 'float', [hiddenSize, textSize], () =>
-      weights.get(POOL_MATRIX, [hiddenSize, textSize]),
-    );
-    return graph.node('connector/MatMul', 'MatMul', [normed, matrix]);
-  }
-
-  /** Channels of neighbouring patches side by side: squares of them become rows. */
-  #shuffled(value: string, shuffle: number): Rows {
-    const { tower, patches } = this.#shape;
-    const squares = patches / shuffle;
-    const beside = shuffle * tower.hiddenSize;
-    const split = this.#reshape('shuffle/Split', value, [-1, squares, shuffle, squares, beside]);
-    const turned = this.#graph.node('shuffle/Turned', 'Transpose', [split], {
-      attributes: { perm: [0n, 1n, 3n, 2n, 4n] },
-    });
-    const rows = this.#reshape('shuffle', turned, [-1, shuffle * beside]);
-    return { value: rows, rowsLike: '' };
   }
 
   /** A normalization; its output has the name of its tensors. */

@@ -66,7 +66,8 @@ async function blindness(
 ): Promise<string | null> {
   const canTakeRows = chosenDevice.device.name === 'cpu' && choice.activationDtype === 'float32';
   if (!canTakeRows) return 'images are taken on the CPU alone';
-  if (config.kind !== 'square' || kernels.nativeKernels !== undefined) return null;
+  const takesEnds = config.kind === 'square' && config.seesWhole;
+  if (!takesEnds || kernels.nativeKernels !== undefined) return null;
   if (options.kvCacheDtype === 'int8') {
     return "its images take our own kernels where --kv-cache-dtype is int8, and these are ONNX Runtime's";
   }

@@ -29,6 +29,9 @@ test('a model that generates text', async () => {
   expect(await rowsOf('test/fixtures/vision/gemma3')).toMatchObject({
     images: expect.stringMatching(/^yes, squares of 32 pixels, 16 tokens each; tower of \S+ parameters$/),
   });
+  expect(await rowsOf('test/fixtures/vision/llava')).toMatchObject({
+    images: expect.stringMatching(/^yes, squares of 34 pixels, 16 tokens each; tower of \S+ parameters$/),
+  });
   expect(await rowsOf('test/fixtures/vision/qwen2.5-vl')).toMatchObject({
     images: 'yes, a token for 8 x 8 pixels, up to 18; tower of 0.0M parameters',
   });

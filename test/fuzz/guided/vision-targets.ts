@@ -7,6 +7,7 @@ import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { isGridConfig, parseGridConfig } from '../../../src/model/vision/grid-config.ts';
+import { isLlavaConfig, parseLlavaConfig } from '../../../src/model/vision/llava-config.ts';
 import { isSquareConfig, parseSquareConfig } from '../../../src/model/vision/square-config.ts';
 import { mmprojConfig } from '../../../src/model/vision/mmproj.ts';
 import { parseVisionConfig } from '../../../src/model/vision/vision-config.ts';
@@ -86,14 +87,32 @@ const SQUARES = {
   processor: { image_seq_length: 4 },
 };
 
+const CROPS = {
+  config: {
+    model_type: 'llava',
+    image_token_index: 5,
+    vision_config: {
+      model_type: 'clip_vision_model',
+      hidden_size: 24,
+      num_attention_heads: 2,
+      image_size: 32,
+      patch_size: 8,
+    },
+  },
+  images: { size: { shortest_edge: 32 }, crop_size: { height: 32, width: 32 } },
+  processor: { image_token: '<image>' },
+};
+
 const visionConfig: Target = {
   name: 'vision-config',
-  seeds: [TILES, GRIDS, SQUARES].map((files) => JSON.stringify(files)),
+  seeds: [TILES, GRIDS, SQUARES, CROPS].map((files) => JSON.stringify(files)),
   dictionary: [
     ...[
       'qwen2_vl',
       'idefics3',
       'gemma3',
+      'siglip_vision_model',
+      'vision_feature_layer',
       'mm_tokens_per_image',
       'shortest_edge',
       'longest_edge',
@@ -114,7 +133,8 @@ const visionConfig: Target = {
     const { config, images, processor }: Partial<Record<string, unknown>> = Object(json);
     const of = (content: unknown) => ({ json: content ?? {}, origin: 'x.json' });
     const files = { config: of(config), images: of(images), processor: of(processor) };
-    const others = isSquareConfig(config) ? parseSquareConfig : parseVisionConfig;
+    const tiles = isSquareConfig(config) ? parseSquareConfig : parseVisionConfig;
+    const others = isLlavaConfig(config) ? parseLlavaConfig : tiles;
     const parse = isGridConfig(config) ? parseGridConfig : others;
     const read = refusable<VisionConfig>(() => parse(files, TEXT_SIZE), ModelError);
     if (read !== undefined) requireBounds(read);

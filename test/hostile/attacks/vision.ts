@@ -16,6 +16,9 @@ const SEEING_SHAPES = 'z-seeing-shapes';
 /** Images are squares, whose tokens are computed at once. */
 const GEMMA = new URL('../../fixtures/vision/gemma3', import.meta.url).pathname;
 const SEEING_SQUARES = 'z-seeing-squares';
+/** The middle of an image is seen, which keeps its shape until then. */
+const LLAVA = new URL('../../fixtures/vision/llava', import.meta.url).pathname;
+const SEEING_CROPS = 'z-seeing-crops';
 const CHAT = '/v1/chat/completions';
 const FLOOD = 60;
 
@@ -24,6 +27,7 @@ function withSeeing(folder: string): readonly string[] {
   symlinkSync(SUMMIT, join(repository, 'summit'));
   symlinkSync(SMOLVLM, join(repository, SEEING));
   symlinkSync(QWEN, join(repository, SEEING_SHAPES));
+  symlinkSync(LLAVA, join(repository, SEEING_CROPS));
   symlinkSync(GEMMA, join(repository, SEEING_SQUARES));
   return [`--model-repository=${repository}`, '--model-control=auto'];
 }
@@ -123,7 +127,7 @@ export const attacks: readonly Attack[] = [
   },
   {
     ...common,
-    name: 'images of extreme shapes, for a model that keeps them, and one that makes squares of them',
+    name: 'images of extreme shapes, for a model that keeps them, one that makes squares of them, and one that crops',
     maxWaitMs: 5000,
     async run({ attacker }) {
       const refused = {
@@ -145,6 +149,10 @@ export const attacks: readonly Attack[] = [
         const { PNG, ...lines } = refused;
         breaches.push(...(await sendAll(attacker, { PNG }, 400, SEEING_SQUARES)));
         breaches.push(...(await sendAll(attacker, { ...taken, ...lines }, 200, SEEING_SQUARES)));
+        // Its sides are multiplied until the shorter one has 37 pixels.
+        const { 'a line down': line, ...ribbons } = lines;
+        breaches.push(...(await sendAll(attacker, { PNG, line }, 400, SEEING_CROPS)));
+        breaches.push(...(await sendAll(attacker, { ...taken, ...ribbons }, 200, SEEING_CROPS)));
       }
       return breaches;
     },

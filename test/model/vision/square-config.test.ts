@@ -80,6 +80,8 @@ describe('a configuration', () => {
           numHeads: 16,
           layerNormEps: 1e-6,
           activation: 'gelu_tanh',
+          style: { classToken: false, inputNorm: false, patchBias: true },
+          outputNorm: true,
           patchSide: 14,
           trainedPatches: 64,
         },
@@ -93,6 +95,7 @@ describe('a configuration', () => {
       },
       cutting: { kind: 'square', side: 896, resample: 'bilinear' },
       tokensPerTile: 256,
+      seesWhole: true,
       texts: {
         mark: '<start_of_image>',
         before: '\n\n<start_of_image>',

@@ -50,6 +50,8 @@ describe('a configuration', () => {
           numHeads: 12,
           layerNormEps: 1e-6,
           activation: 'gelu_tanh',
+          style: { classToken: false, inputNorm: false, patchBias: true },
+          outputNorm: true,
           patchSide: 16,
           trainedPatches: 32,
         },

@@ -40,6 +40,8 @@ test('attention that is not causal takes our own kernels, or else the model read
   const nativeKernels = { kvCacheDtype: 'int8' } as const;
   expect(await seen({ vision: gemma, nativeKernels })).toEqual({ sees: true, logged: '' });
   expect(await seen({ vision: smolvlm })).toEqual({ sees: true, logged: '' });
+  const llava = await inspectedSquare('llava');
+  expect(await seen({ vision: llava })).toEqual({ sees: true, logged: '' });
   const without = await seen({ vision: gemma });
   expect(without.sees).toBe(false);
   expect(without.logged).toMatch(
