@@ -8,6 +8,14 @@ export const MODEL_LIMITS = {
   fileNameBytes: 255,
   /** Bytes of an answer in JSON, such as a hub's list of files. */
   jsonAnswerBytes: 32 * 2 ** 20,
+  /** Objects below a prefix of a bucket; pages of its listing, and bytes of each. */
+  bucketKeys: 10_000,
+  bucketPages: 100,
+  bucketPageBytes: 8 * 2 ** 20,
+  /** Parts that an object was uploaded in: the most that S3 has. */
+  objectParts: 10_000,
+  /** Bytes of an answer with credentials, and of a file with profiles of them. */
+  credentialsBytes: 2 ** 20,
   /** Bytes of a JSON file or a chat template; large tokenizers have 35 MB. */
   textFileBytes: 64 * 2 ** 20,
   /** Bytes of a template that an operator gives; the longest known one has 20 kB. */

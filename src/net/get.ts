@@ -57,18 +57,24 @@ export async function head(url: URL, silenceMs: number): Promise<number> {
 }
 
 /** @throws Error when the answer is longer or no JSON; whatever breaks its connection */
-export async function readJsonAnswer({ body }: Answer): Promise<unknown> {
+export async function readJsonAnswer(
+  answer: Answer,
+  maxBytes: number = MODEL_LIMITS.jsonAnswerBytes,
+): Promise<unknown> {
+  return JSON.parse(await readTextAnswer(answer, maxBytes));
+}
+
+/** @throws Error when the answer is longer; whatever breaks its connection */
+export async function readTextAnswer({ body }: Answer, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop early ends the connection.
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     bytes += chunk.byteLength;
-    if (bytes > MODEL_LIMITS.jsonAnswerBytes) {
-      throw new Error(`the answer has more than ${MODEL_LIMITS.jsonAnswerBytes} bytes`);
-    }
+    if (bytes > maxBytes) throw new Error(`the answer has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString());
+  return Buffer.concat(chunks).toString();
 }
 
 /**
@@ -83,20 +89,41 @@ export function redirected(location: string, from: URL): URL {
   throw new ConnectionError(`${from.host} redirects to an address that is not allowed`);
 }
 
+/** A request that is sent once, wherever its answer leads. */
+export interface Ask {
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** A connection without a byte for this long counts as dead; a minute if left out. */
+  readonly silenceMs?: number;
+}
+
+/**
+ * Sends a request, and follows no redirect: for one that is signed, or that shows who we are.
+ * @throws {ConnectionError}
+ */
+export async function askOnce(url: URL, ask: Ask): Promise<Answer> {
+  const { method = 'GET', headers = {}, body: content, silenceMs = 60_000 } = ask;
+  const body = await send(url, headers, silenceMs, method, content);
+  return { status: body.statusCode ?? 0, body };
+}
+
 function send(
   url: URL,
   headers: Readonly<Record<string, string>>,
   timeout: number,
   method = 'GET',
+  content?: string,
 ): Promise<IncomingMessage> {
-  const { get: transport } = url.protocol === 'https:' ? https : http;
+  const { request: open } = url.protocol === 'https:' ? https : http;
   return new Promise((resolve, reject) => {
     const named = { 'user-agent': 'chairlift', ...headers };
-    const request = transport(url, { method, headers: named, timeout }, resolve);
+    const request = open(url, { method, headers: named, timeout }, resolve);
     request.on('timeout', () => request.destroy(new Error('the connection is silent')));
     request.on('error', (cause: NodeJS.ErrnoException) => {
       // Where a name has several addresses, the message is empty.
       reject(new ConnectionError(cause.message || String(cause.code), { cause }));
     });
+    request.end(content);
   });
 }

@@ -58,8 +58,13 @@ export const COMMANDS = {
     examples: ['chairlift run summit', 'chairlift run Qwen/Qwen3-0.6B "What is 23 + 45?"'],
   },
   pull: {
-    summary: 'download a model of the hub into the cache, and print where it is',
-    operands: [{ name: 'model', meaning: 'owner/name or hf:owner/name[:file][@revision]' }],
+    summary: 'download a model into the cache, and print where it is',
+    operands: [
+      {
+        name: 'model',
+        meaning: 'owner/name, hf:owner/name[:file][@revision] or s3://bucket/prefix',
+      },
+    ],
     flags: ['precision', ...keysOf(DEVICE_FLAGS), ...PLACES],
     examples: ['chairlift pull Qwen/Qwen3-0.6B'],
   },

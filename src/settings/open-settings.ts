@@ -7,6 +7,13 @@ import type { PlaceOptions } from './places.ts';
 import { type Arguments, readArguments } from './arguments.ts';
 import { Settings } from './settings.ts';
 
+/** Variables of AWS's tools that are secrets. */
+const AWS_SECRETS = [
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_SESSION_TOKEN',
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN',
+] as const;
+
 /** @throws UsageError */
 export async function openSettings<C extends CommandName>(
   name: C,
@@ -17,6 +24,8 @@ export async function openSettings<C extends CommandName>(
   // Not a static import: commands that need no models do without what downloads them.
   const options: PlaceOptions = settings.options;
   if ('cacheDir' in options) await (await import('./places.ts')).usePlaces(options);
+  // Only now: whoever reads buckets has a copy.
+  for (const variable of AWS_SECRETS) delete process.env[variable];
   return settings;
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runToEnd } from '../support/server-process.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
+import { contentsOf, FakeS3, listOf } from '../support/fake-s3.ts';
 import { startHub } from './support/hostile-hub.ts';
 
 const SUMMIT = 'models/summit';
@@ -47,6 +48,41 @@ it.each([
     hub.stop();
   }
 });
+
+it.each(['an export', 'genai_config.json', 'redirects', 'a listing without an end'])(
+  'a bucket writes nothing outside of the cache, and asks nobody else, by %s',
+  async (by) => {
+    const home = await temporaryDirectory();
+    const cache = join(home, 'cache');
+    await mkdir(cache);
+    const graph = `m/${OUT}/onnx/model.onnx`;
+    const files = { 'm/config.json': config, [graph]: 'escaped', 'm/a/onnx/model.onnx': 'escaped' };
+    const inside = await FakeS3.start(files);
+    const store = await FakeS3.start(files);
+    if (by === 'genai_config.json') store.put(`m/${by}`, genai(`${OUT}/onnx/model.onnx`));
+    let page = 0;
+    if (by === 'a listing without an end') {
+      store.listing = () => listOf([contentsOf(`m/${++page}`, 1, 'a')], `page-${page}`);
+    }
+    if (by === 'redirects') {
+      store.answer = ({ url = '' }, response) => {
+        response.writeHead(307, { location: `${inside.endpoint}${url}` }).end();
+        return true;
+      };
+    }
+    try {
+      const env = { ...store.env, CHAIRLIFT_CACHE: cache, HOME: home };
+      const { code, output } = await runToEnd(['build', '--model', 's3://models/m'], env);
+      expect({ code, output }).toMatchObject({ code: 1 });
+      expect(await readdir(home)).toEqual(['cache']);
+      expect(inside.requests).toEqual([]);
+      expect(output).not.toMatch(/^\s+at /m);
+    } finally {
+      store.stop();
+      inside.stop();
+    }
+  },
+);
 
 it('a folder whose index leads out of it is refused, and nothing is read there', async () => {
   const home = await temporaryDirectory();

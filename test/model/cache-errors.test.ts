@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { writingToCache } from '../../src/model/cache/cache-error.ts';
 import { ModelError } from '../../src/model/model-error.ts';
-import { pullHubModel } from '../../src/model/hub/hub-model.ts';
+import { pullModel } from '../../src/model/download/remote-model.ts';
+import { hubRemote } from '../../src/model/hub/hub-remote.ts';
 import { parseHubReference } from '../../src/model/hub/hub-repository.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { FakeHub } from '../support/fake-hub.ts';
@@ -42,12 +43,14 @@ test('a download says that the cache cannot be written to', async () => {
   });
   onTestFinished(() => hub.stop());
   const pull = (cacheDirectory: string) =>
-    pullHubModel(parseHubReference('hf:owner/name'), {
-      access: { endpoint: hub.endpoint, token: null },
-      cacheDirectory,
-      pickVariant: async () => ({ file: '' }),
-      retryMs: 1,
-    });
+    pullModel(
+      hubRemote(parseHubReference('hf:owner/name'), { endpoint: hub.endpoint, token: null }),
+      {
+        cacheDirectory,
+        pickVariant: async () => ({ file: '' }),
+        retryMs: 1,
+      },
+    );
   const cache = await brokenCache();
   await expect(pull(cache)).rejects.toThrow(`the cache ${cache} cannot be written to`);
   // Not taken for a connection that breaks, and not tried again.

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { UntrustedPathError } from '../../src/files/untrusted-path.ts';
 import { ModelError } from '../../src/model/model-error.ts';
-import { type PickVariant, pullHubModel } from '../../src/model/hub/hub-model.ts';
+import { type PickVariant, pullModel } from '../../src/model/download/remote-model.ts';
+import { hubRemote } from '../../src/model/hub/hub-remote.ts';
 import { hubAccess, parseHubReference } from '../../src/model/hub/hub-repository.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { FakeHub } from '../support/fake-hub.ts';
@@ -21,7 +22,11 @@ async function attack(files: Readonly<Record<string, string | Buffer>>) {
   const pickVariant: PickVariant = async ({ variants }) => variants[0] ?? { file: '' };
   const access = { endpoint: hub.endpoint, token: null };
   const pull = (reference = 'hf:owner/name') =>
-    pullHubModel(parseHubReference(reference), { access, cacheDirectory, pickVariant, retryMs: 1 });
+    pullModel(hubRemote(parseHubReference(reference), access), {
+      cacheDirectory,
+      pickVariant,
+      retryMs: 1,
+    });
   const written = async () =>
     (await readdir(around, { recursive: true, withFileTypes: true }))
       .filter((entry) => entry.isFile())
@@ -109,7 +114,7 @@ test('a file that is longer than was said is cut off', async () => {
   const weights = Buffer.alloc(2 ** 20);
   const { hub, pull, written, home } = await attack({ ...CONFIG, 'model.safetensors': weights });
   hub.statedSizes.set('model.safetensors', 1000);
-  await expect(pull()).rejects.toThrow('model.safetensors is longer than the hub said');
+  await expect(pull()).rejects.toThrow('model.safetensors is longer than was stated');
   expect(await written()).not.toContain(join(home, hub.commit, 'model.safetensors'));
 });
 

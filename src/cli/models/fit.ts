@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
-import { cachedFolder } from '../../model/hub/hub-model.ts';
-import { isHubReference, parseHubReference } from '../../model/hub/hub-repository.ts';
+import { cachedFolder } from '../../model/download/remote-model.ts';
+import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { PRECISIONS, type Precision } from '../../model/manifest.ts';
 import { resolveKernels } from '../../serving/choices/kernels.ts';
@@ -50,13 +50,13 @@ interface FitReport {
 export async function describeFit(options: FitOptions): Promise<FitReport> {
   const { model = defaultModel(options.randomWeights !== undefined) } = options;
   const { source } = await findServable(model, options);
-  if (!isHubReference(source)) return await describe(source, options);
-  const reference = parseHubReference(source);
-  const downloaded = await cachedFolder(reference, defaultCacheDirectory());
+  if (!isRemote(source)) return await describe(source, options);
+  const remote = remoteOf(source);
+  const downloaded = await cachedFolder(remote, defaultCacheDirectory());
   if (downloaded !== null) return await describe(downloaded, options);
   const folder = await mkdtemp(join(tmpdir(), 'chairlift-fit-'));
   try {
-    await downloadConfig(reference, folder);
+    await downloadConfig(remote, folder);
     return await describe(folder, { ...options, randomWeights: 1 });
   } finally {
     await rm(folder, { recursive: true, force: true });

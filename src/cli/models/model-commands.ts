@@ -1,12 +1,12 @@
 /** Commands about models on this machine: pull, list, show, rm. */
 import { createInterface } from 'node:readline/promises';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
-import { removeCachedModel } from '../../model/hub/hub-cache.ts';
-import { cachedFolder } from '../../model/hub/hub-model.ts';
-import { isHubReference, parseHubReference } from '../../model/hub/hub-repository.ts';
+import { removeCachedModel } from '../../model/download/cached-models.ts';
+import { cachedFolder } from '../../model/download/remote-model.ts';
+import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
 import { localModelFolder } from '../../serving/models/download-model.ts';
 import { variantFor } from '../../serving/choices/export-variant.ts';
-import { findModel, hubReferenceOf } from '../../serving/models/find-model.ts';
+import { findModel, referenceOf } from '../../serving/models/find-model.ts';
 import { interruptible, sayHowToGoOn } from '../terminal/interruptible.ts';
 import { localModels } from '../../serving/models/local-models.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -18,7 +18,7 @@ import { UsageError } from '../../settings/usage-error.ts';
 /** `chairlift pull`: downloads a model ahead of its first use. */
 export async function pull({ operands, options }: Settings<'pull'>): Promise<void> {
   const [model = ''] = operands;
-  const reference = requireHubModel(model);
+  const reference = requireReference(model);
   const folder = await interruptible(
     () => localModelFolder(reference, variantFor(options)),
     () => sayHowToGoOn('what was downloaded is kept'),
@@ -42,8 +42,8 @@ export async function list({ options }: Settings<'list'>): Promise<void> {
 export async function show({ operands, options }: Settings<'show'>): Promise<void> {
   const [model = ''] = operands;
   const { source } = await findModel(model, options.modelRepository);
-  if (!isHubReference(source)) return console.log(await describeModel(source));
-  const folder = await cachedFolder(parseHubReference(source), defaultCacheDirectory());
+  if (!isRemote(source)) return console.log(await describeModel(source));
+  const folder = await cachedFolder(remoteOf(source), defaultCacheDirectory());
   if (folder !== null) return console.log(await describeModel(folder));
   throw new UserError(
     `${model} has not been downloaded; \`chairlift pull ${source}\` downloads it`,
@@ -53,7 +53,8 @@ export async function show({ operands, options }: Settings<'show'>): Promise<voi
 /** `chairlift rm`: removes what was downloaded. */
 export async function rm({ operands, options: { yes } }: Settings<'rm'>): Promise<void> {
   const [model = ''] = operands;
-  const { id } = parseHubReference(requireHubModel(model));
+  const remote = remoteOf(requireReference(model));
+  const { id } = remote;
   const cache = defaultCacheDirectory();
   const models = await localModels(undefined);
   const found = models.find(({ name, place }) => name === id && place === 'downloaded');
@@ -62,14 +63,14 @@ export async function rm({ operands, options: { yes } }: Settings<'rm'>): Promis
   if (!yes && !(await confirm(`remove ${what} from ${cache}?`))) {
     throw new UserError(`${id} was kept`);
   }
-  await removeCachedModel(id, cache);
+  await removeCachedModel(remote, cache);
   console.log(`removed ${what}`);
 }
 
-function requireHubModel(model: string): string {
-  const reference = hubReferenceOf(model);
+function requireReference(model: string): string {
+  const reference = referenceOf(model);
   if (reference !== null) return reference;
-  throw new UsageError(`${model} is no model on the hub: expected owner/name`);
+  throw new UsageError(`${model} is no model of the hub or of a bucket: expected owner/name or s3://bucket/prefix`);
 }
 
 async function confirm(question: string): Promise<boolean> {

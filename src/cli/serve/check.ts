@@ -1,6 +1,6 @@
 /** `chairlift serve --check`: what would be served, without a server. */
 import type { ModelDefinition } from '../../front/registry/model-definition.ts';
-import { isHubReference } from '../../model/hub/hub-repository.ts';
+import { isRemote } from '../../model/remotes/remotes.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { socketPathOf } from '../../net/unix-address.ts';
 import { createLogger } from '../../observability/logger.ts';
@@ -104,7 +104,7 @@ export async function checkModel(
 ): Promise<Checked> {
   const { source, problem } = definition;
   if (problem !== null) throw new UserError(problem);
-  if (isHubReference(source)) {
+  if (isRemote(source)) {
     const bytes = await askForModel(source);
     if (bytes !== null) {
       const description = `${source}, to be downloaded: ${formatBytes(bytes)} in all its files`;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 import { type Answer, get, readJsonAnswer } from '../../net/get.ts';
+import type { RemoteListing } from '../download/remote.ts';
 import { ModelError } from '../model-error.ts';
 
 /** How to reach the hub. */
@@ -22,25 +23,11 @@ export interface HubReference {
   readonly file: string | null;
 }
 
-export interface HubFile {
-  readonly name: string;
-  /** In bytes. */
-  readonly size: number;
-  /** In hex; null where the hub does not give it, as for small text files. */
-  readonly sha256: string | null;
-}
-
-/** Files of a model at one commit. */
-export interface HubListing {
-  readonly commit: string;
-  readonly files: readonly HubFile[];
-}
-
 const REFERENCE =
   /^hf:(?<id>\w[\w.-]*\/\w[\w.-]*)(?::(?<file>[^\s@:]+))?(?:@(?<revision>[^\s@]+))?$/;
 
-/** A commit's full hash: becomes a folder's name. */
-export const COMMIT = /^[0-9a-f]{40}$/;
+/** A commit's full hash. */
+const COMMIT = /^[0-9a-f]{40}$/;
 
 const listingSchema = z.object({
   sha: z.string().regex(COMMIT),
@@ -91,7 +78,7 @@ export function parseHubReference(model: string): HubReference {
 export async function listHubFiles(
   { id, revision }: HubReference,
   access: HubAccess,
-): Promise<HubListing> {
+): Promise<RemoteListing> {
   const path = `/api/models/${id}/revision/${encodeURIComponent(revision)}?blobs=true`;
   // Once more, because a connection kept from an earlier request may be closed by now.
   const answer = await askHub(path, access).catch(() => askHub(path, access));
@@ -106,7 +93,7 @@ export async function listHubFiles(
     files: parsed.data.siblings.map(({ rfilename, size, lfs }) => ({
       name: rfilename,
       size: size ?? 0,
-      sha256: lfs?.sha256 ?? null,
+      tag: lfs?.sha256 ?? null,
     })),
   };
 }

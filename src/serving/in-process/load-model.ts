@@ -27,6 +27,7 @@ export type LoadOptions = ProgramOptions<
       | 'offline'
       | 'hfToken'
       | 'hfTokenFile'
+      | 'endpointUrl'
       | 'config'
       | 'logLevel'
       | 'logFormat'

@@ -19,7 +19,7 @@ import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { inspectEncoderFolder, isEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 import type { EncoderPrecision } from '../../model/encoder/encoder-nodes.ts';
 import { filesOf } from '../../model/export/export-folder.ts';
-import { isHubReference } from '../../model/hub/hub-repository.ts';
+import { isRemote } from '../../model/remotes/remotes.ts';
 import type { EncoderRuntime, TensorRuntime } from '../../server/runtimes.ts';
 import { encoderBuildId, graphBuildId } from './build-id.ts';
 import { bothTowers, type StatelessModel } from './both-towers.ts';
@@ -76,7 +76,7 @@ export interface EncoderLoaderOptions {
 
 /** Kind of the model in a folder, judged by its small files. */
 export async function kindOf(source: string): Promise<'text' | 'encoder' | 'tensors'> {
-  if (isHubReference(source)) return 'text';
+  if (isRemote(source)) return 'text';
   const path = resolve(source);
   if (await isEncoderFolder(path)) return 'encoder';
   const names = await readdir(path).catch((): string[] => []);

@@ -2,23 +2,22 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ModelError } from '../../model/model-error.ts';
-import { pullHubAdapter } from '../../model/hub/hub-adapter.ts';
-import { cachedFolder, type PickVariant, pullConfig, pullHubModel } from '../../model/hub/hub-model.ts';
-import { type HubPullOptions, totalBytes } from '../../model/hub/hub-pull.ts';
+import { pullAdapter } from '../../model/download/remote-adapter.ts';
 import {
-  type HubListing,
-  type HubReference,
-  isHubReference,
-  listHubFiles,
-  parseHubReference,
-} from '../../model/hub/hub-repository.ts';
-import { usedHub } from '../../model/hub/used-hub.ts';
+  cachedFolder,
+  type PickVariant,
+  pullConfig,
+  pullModel,
+} from '../../model/download/remote-model.ts';
+import { type PullFilesOptions, totalBytes } from '../../model/download/pull-files.ts';
+import type { Remote, RemoteListing } from '../../model/download/remote.ts';
+import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
 import { hasImageTokens } from '../../model/vision/mmproj.ts';
-import { hubReferenceOf, isOnHub } from './find-model.ts';
+import { referenceOf, isElsewhere } from './find-model.ts';
 import { withProgressBar } from '../progress/progress-bar.ts';
 
 /**
- * Downloads a model of the hub into the cache, or finds it there.
+ * Downloads a model of the hub or of a bucket into the cache, or finds it there.
  * @param pickVariant which of an export's graphs to download
  * @param onProgress called with bytes
  * @returns its folder; of a GGUF model the file
@@ -29,7 +28,7 @@ export function downloadModel(
   pickVariant: PickVariant,
   onProgress: (done: number, total: number) => void,
 ): Promise<string> {
-  return pullHubModel(parseHubReference(reference), {
+  return pullModel(remoteOf(reference), {
     ...pullOptions(onProgress),
     pickVariant,
     wantsMmproj: hasImageTokens,
@@ -37,14 +36,14 @@ export function downloadModel(
 }
 
 /**
- * Asks the hub for the size of a model, without downloading it.
+ * Asks for the size of a model, without downloading it.
  * @returns bytes of all its files; null where it is downloaded, or may not be asked for
  * @throws ModelError
  */
 export async function askForModel(reference: string): Promise<number | null> {
-  const parsed = parseHubReference(reference);
-  if ((await cachedFolder(parsed, defaultCacheDirectory())) !== null) return null;
-  return totalBytes((await listModel(parsed)).files);
+  const remote = remoteOf(reference);
+  if ((await cachedFolder(remote, defaultCacheDirectory())) !== null) return null;
+  return totalBytes((await listModel(remote)).files);
 }
 
 /**
@@ -52,27 +51,24 @@ export async function askForModel(reference: string): Promise<number | null> {
  * @param folder that it goes to
  * @throws ModelError
  */
-export async function downloadConfig(reference: HubReference, folder: string): Promise<void> {
-  await pullConfig(reference, await listModel(reference), usedHub(), folder);
+export async function downloadConfig(remote: Remote, folder: string): Promise<void> {
+  await pullConfig(remote, await listModel(remote), folder);
 }
 
 /** @throws ModelError */
-async function listModel(reference: HubReference): Promise<HubListing> {
-  const access = usedHub();
-  if (access.isOffline === true) throw new ModelError(`${reference.id} is not on this machine`);
+async function listModel(remote: Remote): Promise<RemoteListing> {
+  const { id, endpoint } = remote;
+  if (remote.isOffline) throw new ModelError(`${id} is not on this machine`);
   try {
-    return await listHubFiles(reference, access);
+    return await remote.list();
   } catch (error) {
     if (error instanceof ModelError) throw error;
-    throw new ModelError(`${access.endpoint} cannot be reached for ${reference.id}`, {
-      cause: error,
-    });
+    throw new ModelError(`${endpoint} cannot be reached for ${id}`, { cause: error });
   }
 }
 
-function pullOptions(onProgress: (done: number, total: number) => void): HubPullOptions {
+function pullOptions(onProgress: (done: number, total: number) => void): PullFilesOptions {
   return {
-    access: usedHub(),
     cacheDirectory: defaultCacheDirectory(),
     onProgress,
     onOffline: (reason) => console.error(`chairlift: ${reason}; using what was downloaded before`),
@@ -80,29 +76,29 @@ function pullOptions(onProgress: (done: number, total: number) => void): HubPull
 }
 
 /**
- * The folder or GGUF file that a `--model` names: itself, or where `hf:owner/name` was downloaded to,
+ * The folder or GGUF file that a `--model` names: itself, or where a model of elsewhere was downloaded to,
  * with a progress bar on stderr.
  * @param pickVariant which of an export's graphs to download
  * @throws ModelError when the model can't be had
  */
 export async function localModelFolder(model: string, pickVariant: PickVariant): Promise<string> {
-  if (!isHubReference(model)) return model;
-  const { id } = parseHubReference(model);
+  if (!isRemote(model)) return model;
+  const { id } = remoteOf(model);
   return withProgressBar(`downloading ${id}`, (onProgress) =>
     downloadModel(model, pickVariant, onProgress),
   );
 }
 
 /**
- * The folder of an adapter that the operator names: itself, or where `owner/name` was downloaded to.
+ * The folder of an adapter that the operator names: itself, or where one of elsewhere was downloaded to.
  * @throws ModelError when it can't be had
  */
 export async function localAdapterFolder(adapter: string): Promise<string> {
   const isHere = (await stat(adapter).catch(() => null)) !== null;
-  const hub = isHere || !(await isOnHub(adapter)) ? null : hubReferenceOf(adapter);
-  if (hub === null) return resolve(adapter);
-  const reference = parseHubReference(hub);
-  return withProgressBar(`downloading ${reference.id}`, (onProgress) =>
-    pullHubAdapter(reference, pullOptions(onProgress)),
+  const reference = isHere || !(await isElsewhere(adapter)) ? null : referenceOf(adapter);
+  if (reference === null) return resolve(adapter);
+  const remote = remoteOf(reference);
+  return withProgressBar(`downloading ${remote.id}`, (onProgress) =>
+    pullAdapter(remote, pullOptions(onProgress)),
   );
 }

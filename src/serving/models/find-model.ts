@@ -5,15 +5,16 @@ import { alikeNames } from '../../front/registry/near-names.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { fileExists } from '../../files/file-exists.ts';
 import { ggufModelName, isGguf } from '../../model/gguf/gguf-names.ts';
-import { cachedFolder } from '../../model/hub/hub-model.ts';
-import { isHubReference, parseHubReference } from '../../model/hub/hub-repository.ts';
+import { isBucketReference } from '../../model/bucket/bucket-reference.ts';
+import { cachedFolder } from '../../model/download/remote-model.ts';
+import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
 import { toHubReference } from '../../server/ollama/names.ts';
 import type { Options } from '../../settings/options.ts';
 import { UserError } from '../../user-error.ts';
 import { EMBEDDED, localModels, scan } from './local-models.ts';
 
 export interface FoundModel {
-  /** A path, or `hf:owner/name` for what has to be downloaded. */
+  /** A path, or `hf:owner/name` or `s3://bucket/prefix` for what has to be downloaded. */
   readonly source: string;
   /** Name for clients, unless the operator sets another one. */
   readonly name: string;
@@ -21,8 +22,8 @@ export interface FoundModel {
 
 /**
  * A folder, a GGUF file, an embedded model, one of the repository, one that was downloaded
- * (`owner/name`), or one of the hub (`owner/name`, `hf:owner/name[:file][@revision]`): the first that
- * there is.
+ * (`owner/name`), one of a bucket (`s3://bucket/prefix`, `gs://bucket/prefix`), or one of the hub
+ * (`owner/name`, `hf:owner/name[:file][@revision]`): the first that there is.
  * @param repository folder of --model-repository
  * @throws UserError in two lines when there is none
  */
@@ -33,12 +34,12 @@ export async function findModel(name: string, repository?: string): Promise<Foun
   if (isPath) throw await notFound(name, repository);
   const found = (await embedded(name)) ?? (await ofRepository(name, repository));
   if (found !== null) return found;
-  const reference = hubReferenceOf(name);
+  const reference = referenceOf(name);
   if (reference !== null) {
-    const { id } = parseHubReference(reference);
-    const folder = isHubReference(name) ? null : await downloaded(reference);
-    if (folder !== null) return { source: folder, name: id };
-    if (await isOnHub(name)) return { source: reference, name: id };
+    const remote = remoteOf(reference);
+    const folder = isRemote(name) ? null : await cachedFolder(remote, defaultCacheDirectory());
+    if (folder !== null) return { source: folder, name: remote.name };
+    if (await isElsewhere(name)) return { source: reference, name: remote.name };
   }
   if (stats !== null) return pathModel(name);
   throw await notFound(name, repository);
@@ -55,23 +56,28 @@ export async function findServable(
 
 /** Name of a model that lies at a path. */
 export function nameOfModel(model: string): string {
-  if (isHubReference(model)) return parseHubReference(model).id;
+  if (isRemote(model)) return remoteOf(model).name;
   const path = resolve(model);
   if (isGguf(path)) return ggufModelName(basename(path));
   return basename(path) === 'config.json' ? basename(dirname(path)) : basename(path);
 }
 
 /** `hf:owner/name` for every way to write it; null for what is no name on the hub. */
-export function hubReferenceOf(name: string): string | null {
+function hubReferenceOf(name: string): string | null {
   const reference = toHubReference(name);
   if (reference !== null) return reference;
   return /^[\w][\w.-]*\/[\w][\w.-]*(?:[@:].+)?$/.test(name) ? toHubReference(`hf:${name}`) : null;
 }
 
-/** Whether a name is meant for the hub: `models/sumit` is rather below a folder of this machine. */
-export async function isOnHub(name: string): Promise<boolean> {
-  if (hubReferenceOf(name) === null) return false;
-  return isHubReference(name) || !(await isFolder(dirname(name)));
+/** What `remoteOf` takes, for every way to write it; null for what is no name of a model elsewhere. */
+export function referenceOf(name: string): string | null {
+  return isBucketReference(name) ? name : hubReferenceOf(name);
+}
+
+/** Whether a name is meant for a download: `models/sumit` is rather below a folder of this machine. */
+export async function isElsewhere(name: string): Promise<boolean> {
+  if (referenceOf(name) === null) return false;
+  return isRemote(name) || !(await isFolder(dirname(name)));
 }
 
 function pathModel(path: string): FoundModel {
@@ -100,10 +106,6 @@ async function ofRepository(
     ({ name: each, version }) => each === plain && (tag === 'latest' || tag === version),
   );
   return found ? { source: found.source, name: found.name } : null;
-}
-
-async function downloaded(reference: string): Promise<string | null> {
-  return cachedFolder(parseHubReference(reference), defaultCacheDirectory());
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Repository, scanRepository } from '../../front/registry/repository.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
-import { cachedModels, measure } from '../../model/hub/hub-cache.ts';
+import { measure } from '../../model/download/cached-models.ts';
+import { cachedModels } from '../../model/remotes/remotes.ts';
 import { UserError } from '../../user-error.ts';
 import { reasonOf } from '../../files/system-error.ts';
 

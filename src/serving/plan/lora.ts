@@ -13,10 +13,10 @@ import type { KernelSet, Precision } from '../../model/manifest.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
 import { ModelError } from '../../model/model-error.ts';
-import { isHubReference } from '../../model/hub/hub-repository.ts';
+import { isRemote } from '../../model/remotes/remotes.ts';
 import type { ChosenDevice } from '../choices/device.ts';
 import { localAdapterFolder } from '../models/download-model.ts';
-import { isOnHub } from '../models/find-model.ts';
+import { isElsewhere } from '../models/find-model.ts';
 import type { Options } from '../../settings/options.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 
@@ -30,7 +30,7 @@ export function hasLora({ loraModules, loraDir }: Partial<LoraOptions>): boolean
 
 /** Checks that an adapter exists where a flag says, by its small files. @throws ModelError */
 export async function checkAdapter(adapter: string): Promise<void> {
-  if (await isOnHub(adapter)) return;
+  if (await isElsewhere(adapter)) return;
   const [config = ''] = await adapterFiles(resolve(adapter));
   parseAdapterConfig(await readJson(config), config);
 }
@@ -83,12 +83,12 @@ export async function openAdapters(
   const cache = defaultCacheDirectory();
   const prepare = (folder: string) =>
     prepareLiveAdapter(folder, config, maxLoraRank, kernels, cache);
-  // Those of a command line are where the operator says, on the hub too; those of requests in one
+  // Those of a command line are where the operator says, elsewhere too; those of requests in one
   // folder: a download would fill the disk, and read with the operator's token what is private.
   let isStarting = true;
   const adapters = new ServedAdapters(async (path) => {
     if (isStarting) return prepare(await localAdapterFolder(path));
-    if (loraDir === undefined || isHubReference(path)) {
+    if (loraDir === undefined || isRemote(path)) {
       throw new InvalidRequestError('adapters are loaded from --lora-dir only', 'lora_path');
     }
     try {

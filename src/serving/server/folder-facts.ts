@@ -11,8 +11,8 @@ import { statedFileType } from '../../model/gguf/file-type.ts';
 import { readGgufBeginning } from '../../model/gguf/gguf-beginning.ts';
 import { ggufModels, isGguf } from '../../model/gguf/gguf-names.ts';
 import { ggufSamplingDefaults } from '../../model/gguf/text/sampling-defaults.ts';
-import { measure } from '../../model/hub/hub-cache.ts';
-import { isHubReference } from '../../model/hub/hub-repository.ts';
+import { measure } from '../../model/download/cached-models.ts';
+import { isRemote } from '../../model/remotes/remotes.ts';
 import { parseDecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
 import { canSee } from '../../model/vision/vision-folder.ts';
@@ -40,7 +40,7 @@ export class FolderFacts {
     this.#maxModelLen = maxModelLen;
   }
 
-  /** @returns null where nothing is known: on the hub, or in a folder that can't be served */
+  /** @returns null where nothing is known: elsewhere, or in a folder that can't be served */
   of(definition: ModelDefinition): Promise<ModelFacts | null> {
     let facts = this.#known.get(definition);
     if (facts === undefined) {
@@ -51,7 +51,7 @@ export class FolderFacts {
   }
 
   async #look({ source, problem, flags }: ModelDefinition): Promise<ModelFacts | null> {
-    if (problem !== null || isHubReference(source)) return null;
+    if (problem !== null || isRemote(source)) return null;
     const path = resolve(source);
     const bytes = isGguf(path) ? (await stat(path)).size : (await measure(path)).bytes;
     switch (await kindOf(path)) {

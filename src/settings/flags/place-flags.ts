@@ -1,5 +1,9 @@
 import type { FlagSpec } from './flag-spec.ts';
-import { text } from './values.ts';
+import { readable, text } from './values.ts';
+
+const server = readable('an address such as https://minio.example:9000', (given) =>
+  /^https?:\/\//.test(given) && URL.canParse(given) ? given : undefined,
+);
 
 /** Where models come from, and where they are kept. */
 export const PLACE_FLAGS = {
@@ -12,7 +16,7 @@ export const PLACE_FLAGS = {
   },
   offline: {
     flags: '--offline',
-    description: 'ask no hub: only what is on this machine',
+    description: 'ask no hub and no bucket: only what is on this machine',
     variables: ['HF_HUB_OFFLINE'],
   },
   hfToken: {
@@ -28,5 +32,12 @@ export const PLACE_FLAGS = {
     description: 'file with that token alone',
     schema: text.optional(),
     variables: ['HF_TOKEN_PATH'],
+  },
+  endpointUrl: {
+    flags: '--endpoint-url <url>',
+    description: 'server of s3:// models, such as MinIO',
+    schema: server.optional(),
+    variables: ['AWS_ENDPOINT_URL_S3'],
+    defaultText: "AWS_ENDPOINT_URL, or Amazon's",
   },
 } satisfies Record<string, FlagSpec>;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { LoraAdapter } from '../../../src/model/adapters/lora-adapter.ts';
-import { pullHubAdapter } from '../../../src/model/hub/hub-adapter.ts';
+import { pullAdapter } from '../../../src/model/download/remote-adapter.ts';
+import { hubRemote } from '../../../src/model/hub/hub-remote.ts';
 import { parseHubReference } from '../../../src/model/hub/hub-repository.ts';
 import { FakeHub } from '../../support/fake-hub.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -22,9 +23,10 @@ async function hubWith(files: Readonly<Record<string, string | Buffer>> = FILES)
   const hub = await FakeHub.start(files);
   onTestFinished(() => hub.stop());
   const cacheDirectory = await temporaryDirectory();
-  const options = { access: { endpoint: hub.endpoint, token: null }, cacheDirectory, retryMs: 1 };
+  const access = { endpoint: hub.endpoint, token: null };
+  const options = { cacheDirectory, retryMs: 1 };
   const pull = (reference = 'hf:owner/name') =>
-    pullHubAdapter(parseHubReference(reference), options);
+    pullAdapter(hubRemote(parseHubReference(reference), access), options);
   return { hub, pull };
 }
 
@@ -78,7 +80,7 @@ describe('an adapter of the hub', () => {
   test('that is longer than the hub said is cut off', async () => {
     const { hub, pull } = await hubWith();
     hub.statedSizes.set('adapter_config.json', 10);
-    await expect(pull()).rejects.toThrow('adapter_config.json is longer than the hub said');
+    await expect(pull()).rejects.toThrow('adapter_config.json is longer than was stated');
   });
 
   test('has no files to pick from', async () => {

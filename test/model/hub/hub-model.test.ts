@@ -1,8 +1,18 @@
 import { appendFile, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type PickVariant, pullHubModel } from '../../../src/model/hub/hub-model.ts';
-import { hubAccess, parseHubReference } from '../../../src/model/hub/hub-repository.ts';
+import {
+  type PickVariant,
+  pullModel,
+  type PullOptions,
+} from '../../../src/model/download/remote-model.ts';
+import { hubRemote } from '../../../src/model/hub/hub-remote.ts';
+import {
+  type HubAccess,
+  hubAccess,
+  type HubReference,
+  parseHubReference,
+} from '../../../src/model/hub/hub-repository.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { FakeHub } from '../../support/fake-hub.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -19,6 +29,13 @@ const FILES = {
   'pytorch_model.bin': 'not needed',
 };
 const REFERENCE = parseHubReference('hf:owner/name');
+
+function pullHubModel(
+  reference: HubReference,
+  { access, ...options }: PullOptions & { readonly access: HubAccess },
+): Promise<string> {
+  return pullModel(hubRemote(reference, access), options);
+}
 
 async function hubWith(files: Readonly<Record<string, string | Buffer>> = FILES) {
   const hub = await FakeHub.start(files);

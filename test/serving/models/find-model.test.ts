@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { findModel, hubReferenceOf } from '../../../src/serving/models/find-model.ts';
+import { findModel, referenceOf } from '../../../src/serving/models/find-model.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -79,7 +79,7 @@ describe('a model is', () => {
     expect((await findModel('owner/name:Q4_K_M')).source).toBe('hf:owner/name:Q4_K_M');
     // There may be a newer one.
     expect((await findModel('hf:Qwen/Qwen3-0.6B')).source).toBe('hf:Qwen/Qwen3-0.6B');
-    expect(hubReferenceOf('./owner')).toBeNull();
+    expect(referenceOf('./owner')).toBeNull();
   });
 });
 

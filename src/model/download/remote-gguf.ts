@@ -2,7 +2,7 @@ import { ModelError } from '../model-error.ts';
 import { exportVariants, GENAI_CONFIG } from '../export/export-folder.ts';
 import { ggufModels, pickGguf } from '../gguf/gguf-names.ts';
 import { SHARD_INDEX, SINGLE_FILE } from '../huggingface/safetensors.ts';
-import type { HubReference } from './hub-repository.ts';
+import type { Remote } from './remote.ts';
 
 /** Models listed in an error. */
 const MAX_LISTED = 16;
@@ -14,7 +14,7 @@ const MAX_LISTED = 16;
  *   safetensors weights or an export
  * @throws {ModelError} when there is none that was asked for
  */
-export function hubGguf(names: readonly string[], { id, file }: HubReference): string | null {
+export function remoteGguf(names: readonly string[], { id, file }: Remote): string | null {
   const hasConfig = names.includes('config.json');
   const hasWeights = hasConfig && (names.includes(SINGLE_FILE) || names.includes(SHARD_INDEX));
   const hasExport = exportVariants(names).length > 0 || names.includes(GENAI_CONFIG);

@@ -15,31 +15,31 @@ import {
 import { ggufParts, pickMmproj } from '../gguf/gguf-names.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
-import { hubGguf } from './hub-gguf.ts';
+import { remoteGguf } from './remote-gguf.ts';
 import {
   cachedFiles,
   type Download,
   filesNamed,
-  type HubPullOptions,
+  type PullFilesOptions,
   namesOf,
   type PulledFiles,
   pullFiles,
   requireReadable,
   totalBytes,
-} from './hub-pull.ts';
-import type { HubAccess, HubFile, HubListing, HubReference } from './hub-repository.ts';
-import { downloadFiles } from './hub-snapshot.ts';
+} from './pull-files.ts';
+import type { Remote, RemoteFile, RemoteListing } from './remote.ts';
+import { downloadFiles } from './snapshot.ts';
 
 /** The files of a decoder, its tokenizer and its images; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
 const TEXTS =
   /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
-/** Rejects when the hub has none that fits, saying what there is. */
+/** Rejects when there is none that fits, saying what there is. */
 export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;
 
-export interface PullOptions extends HubPullOptions {
-  /** Which of an export's graphs to download, of those that the hub has. */
+export interface PullOptions extends PullFilesOptions {
+  /** Which of an export's graphs to download, of those that there are. */
   readonly pickVariant: PickVariant;
   /**
    * Whether the file with the part that sees is downloaded too, of a GGUF model that has one beside it.
@@ -53,20 +53,17 @@ export interface PullOptions extends HubPullOptions {
  * @returns its folder; of a GGUF model the file
  * @throws {ModelError} when that is not possible, saying why
  */
-export async function pullHubModel(reference: HubReference, options: PullOptions): Promise<string> {
-  const pulled = await pullFiles(reference, options, (download) =>
-    downloadModel(reference, download, options),
+export async function pullModel(remote: Remote, options: PullOptions): Promise<string> {
+  const pulled = await pullFiles(remote, options, (download) =>
+    downloadModel(remote, download, options),
   );
-  return servedPath(pulled, reference);
+  return servedPath(pulled, remote);
 }
 
 /** Where a model lies that was downloaded, of a GGUF model the file; null if it was not. */
-export async function cachedFolder(
-  reference: HubReference,
-  cacheDirectory: string,
-): Promise<string | null> {
-  const cached = await cachedFiles(reference, cacheDirectory);
-  return cached && servedPath(cached, reference);
+export async function cachedFolder(remote: Remote, cacheDirectory: string): Promise<string | null> {
+  const cached = await cachedFiles(remote, cacheDirectory);
+  return cached && servedPath(cached, remote);
 }
 
 /**
@@ -75,34 +72,34 @@ export async function cachedFolder(
  * @throws {ModelError} when there is none, or it can't be had
  */
 export async function pullConfig(
-  { id }: HubReference,
-  { commit, files }: HubListing,
-  access: HubAccess,
+  remote: Remote,
+  { commit, files }: RemoteListing,
   folder: string,
 ): Promise<void> {
+  const { id } = remote;
   const configs = filesNamed([CONFIG], files);
   if (configs.length === 0) throw new ModelError(`${id} has no ${CONFIG}`);
   requireReadable(configs, id);
-  await downloadFiles({ id, commit, folder }, configs, { access });
+  await downloadFiles({ remote, commit, folder }, configs, {});
 }
 
-function servedPath({ folder, names }: PulledFiles, reference: HubReference): string {
-  const file = hubGguf(names, reference);
-  return file === null ? folder : joinUntrusted(folder, file, reference.id);
+function servedPath({ folder, names }: PulledFiles, remote: Remote): string {
+  const file = remoteGguf(names, remote);
+  return file === null ? folder : joinUntrusted(folder, file, remote.id);
 }
 
 async function downloadModel(
-  reference: HubReference,
+  remote: Remote,
   { files, folder, fetchAll }: Download,
   { pickVariant, wantsMmproj }: PullOptions,
 ): Promise<void> {
-  const { id } = reference;
+  const { id } = remote;
   // A model that can't be served is rejected before its weights are downloaded.
   const texts = files.filter(({ name }) => TEXTS.test(name));
   requireReadable(texts, id);
   await fetchAll(texts);
   const names = namesOf(files);
-  const gguf = hubGguf(names, reference);
+  const gguf = remoteGguf(names, remote);
   if (gguf !== null) {
     await fetchAll(filesNamed(ggufParts(gguf), files));
     const mmproj = pickMmproj(names, gguf);
@@ -112,10 +109,10 @@ async function downloadModel(
   await fetchAll(await filesWithWeights({ id, files, folder }, pickVariant));
 }
 
-/** A model on the hub whose small files are downloaded. */
-interface HubModel {
+/** A model whose small files are downloaded. */
+interface BegunModel {
   readonly id: string;
-  readonly files: readonly HubFile[];
+  readonly files: readonly RemoteFile[];
   /** Where they are. */
   readonly folder: string;
 }
@@ -125,9 +122,9 @@ interface HubModel {
  * export.
  */
 async function filesWithWeights(
-  model: HubModel,
+  model: BegunModel,
   pickVariant: PickVariant,
-): Promise<readonly HubFile[]> {
+): Promise<readonly RemoteFile[]> {
   const { id, files, folder } = model;
   const names = namesOf(files);
   const weights = (await weightFiles(folder, names)).map((path) => basename(path));
@@ -152,9 +149,9 @@ async function filesWithWeights(
 }
 
 async function exportFiles(
-  { id, files, folder }: HubModel,
+  { id, files, folder }: BegunModel,
   pickVariant: PickVariant,
-): Promise<readonly HubFile[]> {
+): Promise<readonly RemoteFile[]> {
   const names = namesOf(files);
   const partsOf = (file: string) => filesNamed(filesOf(file, names), files);
   if (names.includes(GENAI_CONFIG)) {

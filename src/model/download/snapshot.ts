@@ -4,21 +4,20 @@ import { dirname } from 'node:path';
 import { whenFree } from '../../files/folder-lock.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
-import { downloadHubFile, type HubFileOptions, partialOf } from './hub-file.ts';
-import type { HubFile } from './hub-repository.ts';
+import type { Remote, RemoteFile } from './remote.ts';
+import { downloadRemoteFile, partialOf, type RemoteFileOptions } from './remote-file.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 
 /** A model at one commit, and the folder for its files. */
 export interface Snapshot {
-  /** Such as `Qwen/Qwen3-0.6B`. */
-  readonly id: string;
+  readonly remote: Remote;
   readonly commit: string;
   readonly folder: string;
 }
 
-/** A file of the hub's, and what it is called here. */
+/** A file that lies elsewhere, and what it is called here. */
 interface Target {
-  readonly file: HubFile;
+  readonly file: RemoteFile;
   readonly path: string;
 }
 
@@ -26,18 +25,21 @@ interface Target {
  * Downloads files that are not there yet, below the snapshot's folder and nowhere else.
  * @param onProgress called with the bytes of those that are there
  * @throws {UntrustedPathError} when one has a path outside the folder: before any is written
- * @throws {ModelError} when the disk has not room for them, or as downloadHubFile
+ * @throws {ModelError} when the disk has not room for them, or as downloadRemoteFile
  */
 export async function downloadFiles(
-  { id, commit, folder }: Snapshot,
-  files: readonly HubFile[],
-  options: HubFileOptions,
+  { remote, commit, folder }: Snapshot,
+  files: readonly RemoteFile[],
+  options: RemoteFileOptions,
 ): Promise<void> {
-  const targets = files.map((file) => ({ file, path: joinUntrusted(folder, file.name, id) }));
+  const targets = files.map((file) => ({
+    file,
+    path: joinUntrusted(folder, file.name, remote.id),
+  }));
   // Replicas that share a cache start together; one that has it all may be read only.
   const release = (await areThere(targets)) ? () => {} : await whenFree(dirname(folder));
   try {
-    await downloadMissing({ id, commit, folder }, targets, options);
+    await downloadMissing({ remote, commit, folder }, targets, options);
   } finally {
     release();
   }
@@ -49,16 +51,15 @@ async function areThere(targets: readonly Target[]): Promise<boolean> {
 }
 
 async function downloadMissing(
-  { id, commit, folder }: Snapshot,
+  { remote, commit, folder }: Snapshot,
   targets: readonly Target[],
-  options: HubFileOptions,
+  options: RemoteFileOptions,
 ): Promise<void> {
-  await requireSpace(folder, targets, id);
+  await requireSpace(folder, targets, remote.id);
   let done = 0;
   for (const { file, path } of targets) {
-    const name = file.name.split('/').map(encodeURIComponent).join('/');
     await makeFolder(dirname(path));
-    await downloadHubFile(file, `/${id}/resolve/${commit}/${name}`, path, {
+    await downloadRemoteFile(remote, file, commit, path, {
       ...options,
       onProgress: (bytes) => options.onProgress?.(done + bytes),
     });

@@ -1,4 +1,4 @@
-/** Downloads of a repository on the hub, each commit in a folder of its own. */
+/** Downloads of a model that lies elsewhere, each state of it in a folder of its own. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 
@@ -6,71 +6,71 @@ import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { writingToCache } from '../cache/cache-error.ts';
 import { ModelError } from '../model-error.ts';
-import type { HubFileOptions } from './hub-file.ts';
-import {
-  COMMIT,
-  type HubFile,
-  type HubListing,
-  type HubReference,
-  listHubFiles,
-} from './hub-repository.ts';
-import { downloadFiles } from './hub-snapshot.ts';
+import type { Remote, RemoteFile, RemoteListing } from './remote.ts';
+import type { RemoteFileOptions } from './remote-file.ts';
+import { downloadFiles } from './snapshot.ts';
 import { reasonOf } from '../../files/system-error.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 
-export interface HubPullOptions extends Pick<HubFileOptions, 'access' | 'retryMs'> {
+/** A commit's name: becomes a folder's name. */
+const COMMIT = /^[0-9a-f]{40}$/;
+
+export interface PullFilesOptions extends Pick<RemoteFileOptions, 'retryMs'> {
   readonly cacheDirectory: string;
   /** Called with bytes, those that were there before included. */
   readonly onProgress?: (done: number, total: number) => void;
-  /** Called once if the hub can't be reached and an earlier download is taken. */
+  /** Called once if nobody can be reached and an earlier download is taken. */
   readonly onOffline?: (reason: string) => void;
 }
 
 /** Files of a folder of the cache. */
 export interface PulledFiles {
   readonly folder: string;
-  /** Paths relative to it, with slashes; of the hub's files those that were not downloaded, too. */
+  /** Paths relative to it, with slashes; of all its files those that were not downloaded, too. */
   readonly names: readonly string[];
 }
 
 /** Files of a download, and a function that fetches them. */
 export interface Download {
-  readonly files: readonly HubFile[];
+  readonly files: readonly RemoteFile[];
   /** Where they go. */
   readonly folder: string;
   /** Downloads some that are not there yet; may be called again. */
-  readonly fetchAll: (wanted: readonly HubFile[]) => Promise<void>;
+  readonly fetchAll: (wanted: readonly RemoteFile[]) => Promise<void>;
 }
 
 /**
- * Downloads what `download` takes of a repository, or finds it downloaded at the same commit.
+ * Downloads what `download` takes of a model, or finds it downloaded at the same commit.
  * @throws {ModelError} when that is not possible, saying why
  */
 export async function pullFiles(
-  reference: HubReference,
-  { access, cacheDirectory, onProgress = () => {}, onOffline = () => {}, retryMs }: HubPullOptions,
+  remote: Remote,
+  { cacheDirectory, onProgress = () => {}, onOffline = () => {}, retryMs }: PullFilesOptions,
   download: (download: Download) => Promise<void>,
 ): Promise<PulledFiles> {
-  const { id } = reference;
-  const home = hubHome(id, cacheDirectory);
-  const pointer = pointerOf(reference, home);
-  if (access.isOffline) {
-    const cached = await cachedFiles(reference, cacheDirectory);
+  const { id, endpoint } = remote;
+  const home = homeOf(remote, cacheDirectory);
+  const pointer = pointerOf(remote, home);
+  if (remote.isOffline) {
+    const cached = await cachedFiles(remote, cacheDirectory);
     if (cached !== null) return cached;
     throw new ModelError(`${id} is not on this machine, and --offline asks no hub`);
   }
-  let listing: HubListing;
+  let listing: RemoteListing;
   try {
-    listing = await listHubFiles(reference, access);
+    listing = await remote.list();
   } catch (error) {
     if (error instanceof ModelError) throw error;
-    const reason = `${access.endpoint} cannot be reached`;
-    const cached = await cachedFiles(reference, cacheDirectory);
+    const reason = `${endpoint} cannot be reached`;
+    const cached = await cachedFiles(remote, cacheDirectory);
     if (cached === null) {
       const why = reasonOf(error);
-      throw new ModelError(`${reason} for ${id}: ${why} (HF_ENDPOINT sets another address)`, {
-        cause: error,
-      });
+      throw new ModelError(
+        `${reason} for ${id}: ${why} (${remote.addressFrom} sets another address)`,
+        {
+          cause: error,
+        },
+      );
     }
     onOffline(reason);
     return cached;
@@ -79,10 +79,9 @@ export async function pullFiles(
   const folder = join(home, commit);
   let total = 0;
   let done = 0;
-  const fetchAll = async (wanted: readonly HubFile[]): Promise<void> => {
+  const fetchAll = async (wanted: readonly RemoteFile[]): Promise<void> => {
     total += totalBytes(wanted);
-    await downloadFiles({ id, commit, folder }, wanted, {
-      access,
+    await downloadFiles({ remote, commit, folder }, wanted, {
       ...(retryMs !== undefined && { retryMs }),
       onProgress: (bytes) => onProgress(done + bytes, total),
     });
@@ -99,13 +98,13 @@ export async function pullFiles(
   return { folder, names: namesOf(files) };
 }
 
-/** Finds the files downloaded of a repository; null if none were. */
+/** Finds the files downloaded of a model; null if none were. */
 export async function cachedFiles(
-  reference: HubReference,
+  remote: Remote,
   cacheDirectory: string,
 ): Promise<PulledFiles | null> {
-  const home = hubHome(reference.id, cacheDirectory);
-  const commit = await readPointer(pointerOf(reference, home));
+  const home = homeOf(remote, cacheDirectory);
+  const commit = await readPointer(pointerOf(remote, home));
   if (commit === null) return null;
   const folder = join(home, commit);
   const names = await readdir(folder, { recursive: true });
@@ -113,12 +112,12 @@ export async function cachedFiles(
 }
 
 /** Where all commits of a model are kept. */
-export function hubHome(id: string, cacheDirectory: string): string {
-  return join(cacheDirectory, 'hub', id.replace('/', '--'));
+export function homeOf({ home }: Pick<Remote, 'home'>, cacheDirectory: string): string {
+  return join(cacheDirectory, ...home);
 }
 
 /** @throws {ModelError} for a file with more bytes */
-export function requireAtMost(files: readonly HubFile[], id: string, maxBytes: number): void {
+export function requireAtMost(files: readonly RemoteFile[], id: string, maxBytes: number): void {
   const tooLong = files.find(({ size }) => size > maxBytes);
   if (tooLong === undefined) return;
   const { name, size } = tooLong;
@@ -126,23 +125,23 @@ export function requireAtMost(files: readonly HubFile[], id: string, maxBytes: n
 }
 
 /** @throws {ModelError} for a JSON file or a template that is too long to be read */
-export function requireReadable(files: readonly HubFile[], id: string): void {
+export function requireReadable(files: readonly RemoteFile[], id: string): void {
   requireAtMost(files, id, MODEL_LIMITS.textFileBytes);
 }
 
-export function namesOf(files: readonly HubFile[]): string[] {
+export function namesOf(files: readonly RemoteFile[]): string[] {
   return files.map(({ name }) => name);
 }
 
-export function filesNamed(names: readonly string[], files: readonly HubFile[]): HubFile[] {
+export function filesNamed(names: readonly string[], files: readonly RemoteFile[]): RemoteFile[] {
   return files.filter(({ name }) => names.includes(name));
 }
 
-export function totalBytes(files: readonly HubFile[]): number {
+export function totalBytes(files: readonly RemoteFile[]): number {
   return files.reduce((sum, { size }) => sum + size, 0);
 }
 
-function pointerOf({ id, revision }: HubReference, home: string): string {
+function pointerOf({ id, revision }: Remote, home: string): string {
   return joinUntrusted(join(home, 'revisions'), encodeURIComponent(revision), id);
 }
 

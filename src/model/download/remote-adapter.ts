@@ -1,4 +1,4 @@
-/** LoRA adapters of the hub. */
+/** LoRA adapters that lie elsewhere. */
 import { join } from 'node:path';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
@@ -8,30 +8,27 @@ import { readJson } from '../huggingface/json-file.ts';
 import { ModelError } from '../model-error.ts';
 import {
   filesNamed,
-  type HubPullOptions,
+  type PullFilesOptions,
   namesOf,
   pullFiles,
   requireAtMost,
   requireReadable,
-} from './hub-pull.ts';
-import type { HubReference } from './hub-repository.ts';
+} from './pull-files.ts';
+import type { Remote } from './remote.ts';
 
 /**
  * Downloads an adapter as PEFT stores it, or finds it downloaded at the same commit.
  * @returns its folder
  * @throws {ModelError} when that is not possible, saying why
  */
-export async function pullHubAdapter(
-  reference: HubReference,
-  options: HubPullOptions,
-): Promise<string> {
-  const { id } = reference;
-  if (reference.file !== null) {
+export async function pullAdapter(remote: Remote, options: PullFilesOptions): Promise<string> {
+  const { id, file } = remote;
+  if (file !== null) {
     throw new ModelError(
-      `${id}: the name of an adapter has no file: expected hf:owner/name[@revision]`,
+      `${id}: the name of an adapter has no file: expected hf:owner/name[@revision] or s3://bucket/prefix`,
     );
   }
-  const pulled = await pullFiles(reference, options, async ({ files, folder, fetchAll }) => {
+  const pulled = await pullFiles(remote, options, async ({ files, folder, fetchAll }) => {
     const [configs, weights] = [ADAPTER_CONFIG_FILE, ADAPTER_WEIGHTS_FILE].map((name) => {
       const found = filesNamed([name], files);
       if (found.length > 0) return found;

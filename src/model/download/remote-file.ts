@@ -3,16 +3,14 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { fileHash } from '../cache/content-hash.ts';
-import { ModelError } from '../model-error.ts';
-import { askHub, type HubAccess, type HubFile, errorOfAnswer } from './hub-repository.ts';
 import { isFileError, reasonOf } from '../../files/system-error.ts';
+import { ModelError } from '../model-error.ts';
+import type { Remote, RemoteFile } from './remote.ts';
 
 /** Times in a row that a connection may break without a byte more. */
 const MAX_FAILURES = 5;
 
-export interface HubFileOptions {
-  readonly access: HubAccess;
+export interface RemoteFileOptions {
   /** Called again and again with the bytes that are there. */
   readonly onProgress?: (bytes: number) => void;
   /** Between tries, in milliseconds; twice as long after each that fails. 500 if left out. */
@@ -22,15 +20,16 @@ export interface HubFileOptions {
 /**
  * Downloads a file, and continues where an earlier try broke off. It gets its name once it is
  * complete.
- * @param path on the hub, such as `/owner/name/resolve/commit/file`
- * @throws {ModelError} when the hub rejects the request, the connection keeps breaking, or the
- *   content's hash is wrong
+ * @param commit of the listing that the file is of
+ * @throws {ModelError} when the request is rejected, the connection keeps breaking, or the content is
+ *   not what it should be
  */
-export async function downloadHubFile(
-  file: HubFile,
-  path: string,
+export async function downloadRemoteFile(
+  remote: Remote,
+  file: RemoteFile,
+  commit: string,
   target: string,
-  { access, onProgress = () => {}, retryMs = 500 }: HubFileOptions,
+  { onProgress = () => {}, retryMs = 500 }: RemoteFileOptions,
 ): Promise<void> {
   if ((await sizeOf(target)) === file.size) return onProgress(file.size);
   const partial = partialOf(target);
@@ -45,7 +44,7 @@ export async function downloadHubFile(
     const before = have ?? 0;
     let broken: unknown = null;
     try {
-      await fetchRest(file, path, partial, before, access, onProgress);
+      await fetchRest(remote, file, commit, partial, before, onProgress);
     } catch (error) {
       if (error instanceof ModelError || isFileError(error)) throw error;
       broken = error;
@@ -55,7 +54,7 @@ export async function downloadHubFile(
     failures = (have ?? 0) > before ? 0 : failures + 1;
     if (failures === MAX_FAILURES) {
       throw new ModelError(
-        `${file.name} could not be downloaded from ${access.endpoint}: the connection broke ` +
+        `${file.name} could not be downloaded from ${remote.endpoint}: the connection broke ` +
           `${MAX_FAILURES} times (${reasonOf(broken)}); what was downloaded is kept, and ` +
           'the next try continues from there',
         { cause: broken },
@@ -63,10 +62,10 @@ export async function downloadHubFile(
     }
     await sleep(retryMs * 2 ** failures);
   }
-  if (file.sha256 !== null && (await fileHash(partial)) !== file.sha256) {
+  if (!(await remote.isWhole(file, partial))) {
     await rm(partial);
     throw new ModelError(
-      `${file.name} from ${access.endpoint} is damaged: its hash is not the hub's`,
+      `${file.name} from ${remote.endpoint} is damaged: its hash is not the one that is stated there`,
     );
   }
   await rename(partial, target);
@@ -79,27 +78,27 @@ export function partialOf(target: string): string {
 
 /** Appends what is missing to the partial file. */
 async function fetchRest(
-  file: HubFile,
-  path: string,
+  remote: Remote,
+  file: RemoteFile,
+  commit: string,
   partial: string,
   have: number,
-  access: HubAccess,
   onProgress: (bytes: number) => void,
 ): Promise<void> {
-  const answer = await askHub(path, access, have > 0 ? { range: `bytes=${have}-` } : {});
+  const answer = await remote.ask(file, commit, have);
   const { status, body } = answer;
   if (status >= 500) {
     body.destroy();
     throw new Error(`status ${status}`);
   }
-  if (status !== 200 && status !== 206) throw errorOfAnswer(answer, file.name, access);
+  if (status !== 200 && status !== 206) throw await remote.errorOf(answer, file.name);
   // A server without support for ranges sends everything again.
   let bytes = status === 206 ? have : 0;
   const flags = bytes > 0 ? 'a' : 'w';
   const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
       bytes += chunk.byteLength;
-      if (bytes > file.size) throw new ModelError(`${file.name} is longer than the hub said`);
+      if (bytes > file.size) throw new ModelError(`${file.name} is longer than was stated`);
       onProgress(bytes);
       yield chunk;
     }
