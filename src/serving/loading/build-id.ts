@@ -1,12 +1,16 @@
 /** Names of models as they run: equal where the same request gets the same answer, on any machine. */
 import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { readBounded } from '../../files/read-bounded.ts';
 import type { TextTokenizer } from '../../front/text/tokenizer.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { contentHash, sha256 } from '../../model/cache/content-hash.ts';
 import type { BuiltModel } from '../../model/manifest.ts';
 import { inspectEncoderFolder } from '../../model/encoder/encoder-folder.ts';
+import { filesOf } from '../../model/export/export-folder.ts';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 
 export interface TextBuild {
   readonly model: BuiltModel;
@@ -69,16 +73,45 @@ export async function graphBuildId(
   return sha256(JSON.stringify({ isBatched, hashes: await hashesOf(files) }));
 }
 
+/** Files that say how weights are used, and how texts become tokens: the token that fills them up, too. */
+const SMALL_FILES = ['config.json', 'tokenizer_config.json', 'special_tokens_map.json'];
+
 /** @throws ModelError when a file can't be read */
 export async function encoderBuildId(folder: string, precision: string): Promise<string> {
   const { path, graph, ...facts } = await inspectEncoderFolder(folder);
-  const weights = graph.type === 'export' ? [graph.file] : graph.files;
+  const weights = graph.type === 'export' ? await withData(graph.file) : graph.files;
   const dense = facts.modules.dense.map(({ file }) => file);
   const hashes = await hashesOf([...weights, ...dense, join(path, 'tokenizer.json')]);
+  const texts = await textsOf(path, SMALL_FILES);
   const { maxTokens, modules, textEnd } = facts;
   const end = textEnd === null ? {} : { textEnd };
   const { dense: _files, ...told } = modules;
-  return sha256(JSON.stringify({ precision, maxTokens, facts: facts.facts, told, ...end, hashes }));
+  return sha256(
+    JSON.stringify({ precision, maxTokens, facts: facts.facts, told, ...end, texts, hashes }),
+  );
+}
+
+/** A graph, and the files beside it that have its weights. */
+async function withData(file: string): Promise<readonly string[]> {
+  const folder = dirname(file);
+  return filesOf(
+    file,
+    (await readdir(folder)).map((name) => join(folder, name)),
+  );
+}
+
+/** Hashes of files of a folder as they are, since any field of theirs may count; null for one that is missing. */
+async function textsOf(
+  folder: string,
+  names: readonly string[],
+): Promise<readonly (string | null)[]> {
+  const present = await readdir(folder);
+  const read = (name: string) => readBounded(join(folder, name), MODEL_LIMITS.textFileBytes);
+  return await Promise.all(
+    names.map(async (name) =>
+      present.includes(name) ? sha256((await read(name)).toString()) : null,
+    ),
+  );
 }
 
 async function hashesOf(files: readonly string[]): Promise<readonly string[]> {
