@@ -3,7 +3,8 @@
  * mask after it, for texts of random tokens. Once as schemas are compiled, with characters counted beside
  * the grammar, and once with a rule for each character (`exact`).
  *
- *   npx tsx scripts/bench/bounded-strings.ts [--vocabulary cl100k_base|o200k_base] [--tokens 400] [--exact]
+ *   npx tsx scripts/bench/bounded-strings.ts [--vocabulary cl100k_base|o200k_base] [--tokens 400]
+ *     [--schema "maxLength 100"] [--exact]
  */
 import { parseArgs } from 'node:util';
 import { byteLevel } from '../../src/front/grammars/grammar-vocabulary.ts';
@@ -17,6 +18,7 @@ const { values } = parseArgs({
   options: {
     vocabulary: { type: 'string', default: 'cl100k_base' },
     tokens: { type: 'string', default: '400' },
+    schema: { type: 'string', default: '' },
     exact: { type: 'boolean', default: false },
   },
 });
@@ -109,6 +111,7 @@ async function measure(schema: object, thread: GrammarThread): Promise<Measured>
 const alive = setInterval(() => {}, 60_000);
 const rows: string[][] = [];
 for (const [name, schema] of Object.entries(SCHEMAS)) {
+  if (!name.includes(values.schema)) continue;
   const thread = new GrammarThread({ vocabulary, timeoutMs: 120_000, onEnd: () => {} });
   // Waits until the thread is ready.
   await thread.compile({ form: { kind: 'json_schema', schema: { type: 'null' } } });

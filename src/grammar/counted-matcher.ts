@@ -67,26 +67,13 @@ export class CountedMatcher implements TokenMatcher {
   /** Takes the tokens out that would break a bound. */
   #keepBounds(mask: Int32Array): void {
     const { left, escape } = this.#position;
-    if (escape !== 'none' && left < Infinity) {
-      this.#tryAll(mask);
-      return;
-    }
-    if (left < this.#tokens.longest) {
-      const within = this.#tokens.within(left);
+    const within = this.#tokens.within(left, escape);
+    if (within !== null) {
       for (let index = 0; index < mask.length; index++) {
         mask[index] = (mask[index] ?? 0) & (within[index] ?? 0);
       }
     }
     for (const id of this.#tokens.withQuote) this.#try(mask, id);
-  }
-
-  /** What a token adds depends on the escape. */
-  #tryAll(mask: Int32Array): void {
-    for (const [index, word] of mask.entries()) {
-      for (let left = word; left !== 0; left &= left - 1) {
-        this.#try(mask, index * 32 + 31 - Math.clz32(left & -left));
-      }
-    }
   }
 
   #try(mask: Int32Array, id: number): void {

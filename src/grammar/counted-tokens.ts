@@ -1,28 +1,34 @@
 /** Tokens of a vocabulary as counted strings see them. */
+import type { Escape } from './counted-walk.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const UNICODE_ESCAPE = 0x75;
 
 /** Masks that are kept, of 25 KB for 200,000 tokens. */
 const MAX_KEPT = 512;
 
+/** Characters of a string that each token adds; 0 for those with a quote. */
+interface Lengths {
+  readonly lengths: Uint32Array;
+  readonly longest: number;
+}
+
 export class CountedTokens {
   /** The tokens that may end a string or begin one, ascending. */
   readonly withQuote: Int32Array;
-  /** The most characters of a string that another token adds. */
-  readonly longest: number;
   readonly #bytes: Uint8Array;
   readonly #starts: Uint32Array;
-  /** Characters of a string that each token adds; 0 for those with a quote. */
-  readonly #lengths: Uint32Array;
-  readonly #kept = new Map<number, Int32Array>();
+  readonly #isWithQuote: Uint8Array;
+  readonly #lengths = new Map<Escape, Lengths>();
+  readonly #kept = new Map<string, Int32Array>();
 
   /** @param tokens see GrammarVocabulary */
   constructor(tokens: readonly string[]) {
     const numBytes = tokens.reduce((sum, { length }) => sum + length, 0);
     this.#bytes = new Uint8Array(numBytes);
     this.#starts = new Uint32Array(tokens.length + 1);
-    this.#lengths = new Uint32Array(tokens.length);
+    this.#isWithQuote = new Uint8Array(tokens.length);
     const withQuote: number[] = [];
     let at = 0;
     for (const [id, token] of tokens.entries()) {
@@ -30,40 +36,69 @@ export class CountedTokens {
         this.#bytes[at++] = byteOf(token.charCodeAt(index));
       }
       this.#starts[id + 1] = at;
-      const bytes = this.bytesOf(id);
-      if (bytes.includes(QUOTE)) withQuote.push(id);
-      else this.#lengths[id] = charactersOf(bytes);
+      if (!this.bytesOf(id).includes(QUOTE)) continue;
+      this.#isWithQuote[id] = 1;
+      withQuote.push(id);
     }
     this.withQuote = Int32Array.from(withQuote);
-    this.longest = this.#lengths.reduce((most, length) => Math.max(most, length), 0);
   }
 
   bytesOf(id: number): Uint8Array {
     return this.#bytes.subarray(this.#starts[id] ?? 0, this.#starts[id + 1] ?? 0);
   }
 
-  /** A mask without the tokens that add more characters to a string, where no escape is open. */
-  within(numCharacters: number): Int32Array {
-    const known = this.#kept.get(numCharacters);
+  /**
+   * A mask without the tokens that add more characters to a string; those with a quote are left in.
+   * Null when there are none.
+   * @param escape where the string is
+   */
+  within(numCharacters: number, escape: Escape): Int32Array | null {
+    if (numCharacters === Infinity) return null;
+    const { lengths, longest } = this.#lengthsAfter(escape);
+    if (longest <= numCharacters) return null;
+    const key = `${numCharacters} ${escape}`;
+    const known = this.#kept.get(key);
     if (known !== undefined) return known;
-    const mask = new Int32Array(Math.ceil(this.#lengths.length / 32));
-    for (const [id, length] of this.#lengths.entries()) {
+    const mask = new Int32Array(Math.ceil(lengths.length / 32));
+    for (const [id, length] of lengths.entries()) {
       if (length <= numCharacters) mask[id >>> 5] = (mask[id >>> 5] ?? 0) | (1 << (id & 31));
     }
-    if (this.#kept.size < MAX_KEPT) this.#kept.set(numCharacters, mask);
+    if (this.#kept.size < MAX_KEPT) this.#kept.set(key, mask);
     return mask;
+  }
+
+  #lengthsAfter(escape: Escape): Lengths {
+    const known = this.#lengths.get(escape);
+    if (known !== undefined) return known;
+    const lengths = new Uint32Array(this.#isWithQuote.length);
+    let longest = 0;
+    for (let id = 0; id < lengths.length; id++) {
+      if (this.#isWithQuote[id] === 1) continue;
+      const length = charactersOf(this.bytesOf(id), escape);
+      lengths[id] = length;
+      longest = Math.max(longest, length);
+    }
+    const found = { lengths, longest };
+    this.#lengths.set(escape, found);
+    return found;
   }
 }
 
-/** Characters from the beginning of one; a backslash and what it escapes are one. */
-function charactersOf(bytes: Uint8Array): number {
+/** Characters that a token adds, after an escape's rest; a backslash and what it escapes are one. */
+function charactersOf(bytes: Uint8Array, escape: Escape): number {
   let number = 0;
-  for (let index = 0; index < bytes.length; index++) {
+  let index = escape === 'begun' ? escapedBytes(bytes[0]) : escape === 'none' ? 0 : escape;
+  for (; index < bytes.length; index++) {
     const byte = bytes[index] ?? 0;
     if ((byte & 0xc0) !== 0x80) number++;
-    if (byte === BACKSLASH) index += bytes[index + 1] === 0x75 ? 5 : 1;
+    if (byte === BACKSLASH) index += escapedBytes(bytes[index + 1]);
   }
   return number;
+}
+
+/** Bytes after a backslash that the character has. */
+function escapedBytes(first: number | undefined): number {
+  return first === UNICODE_ESCAPE ? 5 : 1;
 }
 
 /** Bytes of GPT-2's characters, which are those of `byteLevel`. */

@@ -13,7 +13,7 @@ const COLON = 0x3a;
 const COMMA = 0x2c;
 
 /** Of a string's escape: a backslash is there; or so many hexadecimal digits are to come. */
-type Escape = 'none' | 'begun' | 1 | 2 | 3 | 4;
+export type Escape = 'none' | 'begun' | 1 | 2 | 3 | 4;
 
 const AFTER_DIGIT = { 4: 3, 3: 2, 2: 1, 1: 'none', none: 'none' } as const;
 

@@ -4,6 +4,9 @@ import { exactSchemaToEbnf, schemaToEbnf } from '../../src/grammar/schema-ebnf.t
 import { sourceToEbnf } from '../../src/grammar/source-ebnf.ts';
 import { LIMITS } from '../../src/limits.ts';
 
+/** In microseconds of computing: other processes do not count. */
+const SECOND = 1_000_000;
+
 const text = (maxLength: number) => ({ type: 'string', maxLength });
 const objectOf = (properties: object) => ({ type: 'object', properties });
 
@@ -79,11 +82,11 @@ describe('hostile bounds', () => {
       `p${index}`,
       text(10 ** 9 - index),
     ]);
-    const start = performance.now();
+    const start = process.cpuUsage();
     const ebnf = schemaToEbnf(objectOf(Object.fromEntries(members)));
     expect(splitCounts(ebnf).counts?.places).toHaveLength(2001);
     expect(ebnf.length).toBeLessThan(LIMITS.grammarEbnfCharacters);
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(process.cpuUsage(start).user).toBeLessThan(2 * SECOND);
   });
 
   it('in a long chain of definitions are counted', () => {
@@ -105,9 +108,9 @@ describe('hostile bounds', () => {
       $defs[`d${index}`] = objectOf({ a: next(index + 1), b: next(index + 1) });
     }
     const schema = { $defs, $ref: '#/$defs/d0' };
-    const start = performance.now();
+    const start = process.cpuUsage();
     expect(schemaToEbnf(schema)).toBe(exactSchemaToEbnf(schema));
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(process.cpuUsage(start).user).toBeLessThan(2 * SECOND);
   });
 
   it('of a client grammar, given as a comment, count nothing', () => {
