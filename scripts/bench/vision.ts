@@ -22,7 +22,7 @@ import { RandomWeights } from '../../src/model/huggingface/random-weights.ts';
 import type { TileShape } from '../../src/model/vision/vision-config.ts';
 import { buildVisionGraph } from '../../src/model/vision/vision-graph.ts';
 import { runForOutputs } from '../../src/ort/run-for-outputs.ts';
-import { SIGLIP as SIGLIP_STYLE } from '../../src/model/vision/siglip-tower.ts';
+import { CLIP, SIGLIP as SIGLIP_STYLE } from '../../src/model/vision/siglip-tower.ts';
 import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 import { machineShape } from './lib/machine.ts';
@@ -75,6 +75,25 @@ const SHAPES: Readonly<Record<string, TileShape>> = {
     patches: 27,
     connector: { kind: 'shuffle', side: 3 },
     textSize: 2048,
+  },
+  'llava-1.5-7b': {
+    ...NORMALIZED,
+    tower: {
+      layerNormEps: 1e-5,
+      activation: 'quick_gelu',
+      style: CLIP,
+      outputNorm: false,
+      hiddenSize: 1024,
+      intermediateSize: 4096,
+      numLayers: 23,
+      numHeads: 16,
+      patchSide: 14,
+      trainedPatches: 24,
+    },
+    tileSide: 336,
+    patches: 24,
+    connector: { kind: 'mlp', side: 1, activation: 'gelu', bias: true },
+    textSize: 4096,
   },
 };
 

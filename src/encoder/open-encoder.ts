@@ -72,7 +72,7 @@ async function openTower(
   if (part === null) throw new Error(`${path} is not of a model that sees`);
   const options = { precision, cacheDirectory, calibrate: calibrateVision };
   // A grid is one image, and tiles are a batch.
-  const isBatched = part.config.kind !== 'grid';
+  const isBatched = part.config.shape.kind !== 'grid';
   return openTensors(await buildVision(part, options), isBatched, threads);
 }
 

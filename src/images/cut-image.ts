@@ -1,13 +1,14 @@
 /** How models see images: as tiles, as patches of an image of about its own size, and as a square or the middle one. */
 import { IMAGE_LIMITS } from '../image-limits.ts';
 import { centerCrop } from './center-crop.ts';
+import { cutLines, type Lining } from './lines.ts';
 import { cutPatches, type Patching } from './patches.ts';
 import type { Pixels } from './pixels.ts';
 import { resized } from './preprocess.ts';
 import { resize, type Resample } from './resize.ts';
 import { type CutImage, cutTiles, type Tiling } from './tiles.ts';
 
-export type Cutting = TileCutting | GridCutting | SquareCutting | CropCutting;
+export type Cutting = TileCutting | GridCutting | LineCutting | SquareCutting | CropCutting;
 
 export interface TileCutting extends Tiling {
   readonly kind: 'tiles';
@@ -15,6 +16,10 @@ export interface TileCutting extends Tiling {
 
 export interface GridCutting extends Patching {
   readonly kind: 'grid';
+}
+
+export interface LineCutting extends Lining {
+  readonly kind: 'lines';
 }
 
 /** The image is resized to a square, whatever its shape. */
@@ -45,6 +50,8 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
       return cutTiles(image, cutting);
     case 'grid':
       return cutPatches(image, cutting);
+    case 'lines':
+      return cutLines(image, cutting);
     case 'square': {
       const { side, resample } = cutting;
       return { tiles: [resize(image, side, side, resample)], rows: 0, columns: 0 };
@@ -61,11 +68,21 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
 /** The same for an image of which little is to be seen: one tile, or few cells; a square stays as it is. */
 export function inLowDetail(cutting: Cutting): Cutting {
   if (cutting.kind === 'square' || cutting.kind === 'crop') return cutting;
-  return cutting.kind === 'grid' ? withCells(cutting, FEW_CELLS) : { ...cutting, splits: false };
+  return cutting.kind === 'tiles' ? { ...cutting, splits: false } : withCells(cutting, FEW_CELLS);
 }
 
 /** The same for images of at most so many cells. */
-export function withCells(patching: GridCutting, cells: number): GridCutting {
+export function withCells(
+  cutting: GridCutting | LineCutting,
+  cells: number,
+): GridCutting | LineCutting {
+  if (cutting.kind === 'lines') {
+    return { ...cutting, maxCells: Math.min(cutting.maxCells, cells) };
+  }
+  return withGridCells(cutting, cells);
+}
+
+function withGridCells(patching: GridCutting, cells: number): GridCutting {
   const { patchSide, merge } = patching;
   const maxPixels = Math.min(patching.maxPixels, cells * (merge * patchSide) ** 2);
   return { ...patching, maxPixels, minPixels: Math.min(patching.minPixels, maxPixels) };

@@ -9,16 +9,20 @@ import type { Size } from './preprocess.ts';
 import { resize, type Resample } from './resize.ts';
 import type { CutImage, TileGrid } from './tiles.ts';
 
-/** How images become patches; a plain value that crosses threads. */
-export interface Patching {
+/** Cells that an image consists of. */
+export interface Cells {
   /** Pixels of each side of a patch. */
   readonly patchSide: number;
   /** Patches along each side of a cell, which becomes one token. */
   readonly merge: number;
+  readonly resample: Resample;
+}
+
+/** How images become patches; a plain value that crosses threads. */
+export interface Patching extends Cells {
   /** Pixels that an image has at least and at most when it is resized. */
   readonly minPixels: number;
   readonly maxPixels: number;
-  readonly resample: Resample;
 }
 
 /** How many times longer than wide an image may be. */
@@ -61,13 +65,22 @@ function fittingGrid({ width, height }: Size, patching: Patching): TileGrid {
 }
 
 /**
- * @returns the grid of cells, and as one tile all patches one below the other: cell by cell, row by row in
- *   the image and in each
+ * @returns as cellsOf
  * @throws ImageError as cellGrid
  */
 export function cutPatches(image: Pixels, patching: Patching): CutImage {
-  const { patchSide, merge, resample } = patching;
-  const { rows, columns } = cellGrid(image, patching);
+  return cellsOf(image, cellGrid(image, patching), patching);
+}
+
+/**
+ * @returns the grid of cells, and as one tile all patches one below the other: cell by cell, row by row in
+ *   the image and in each
+ */
+export function cellsOf(
+  image: Pixels,
+  { rows, columns }: TileGrid,
+  { patchSide, merge, resample }: Cells,
+): CutImage {
   const cell = patchSide * merge;
   const { width, height, data } = resize(image, columns * cell, rows * cell, resample);
   const patches = new Uint8Array(data.length);

@@ -13,6 +13,7 @@ import { childrenOf, killNow } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import {
+  LINE_MODELS,
   QWEN_MODELS,
   SQUARE_MODELS,
   VISION_MODELS,
@@ -69,7 +70,7 @@ interface Completion {
 }
 
 const MODELS = [
-  ...[...VISION_MODELS, ...QWEN_MODELS, ...SQUARE_MODELS].map((name) => {
+  ...[...VISION_MODELS, ...QWEN_MODELS, ...LINE_MODELS, ...SQUARE_MODELS].map((name) => {
     return { name, format: 'safetensors', path: visionFolder(name) };
   }),
   ...VISION_MODELS.map((name) => ({ name, format: 'GGUF', path: visionGguf(name) })),
@@ -280,7 +281,7 @@ describe('SmolVLM, over every API', () => {
   });
 });
 
-test.each([...SQUARE_MODELS])(
+test.each([...SQUARE_MODELS, ...LINE_MODELS])(
   '%s says the same in chunks shorter than its images, of several chats at once',
   async (name) => {
     const flags = ['--precision', 'fp32', '--max-num-batched-tokens', '9', '--max-num-seqs', '4'];

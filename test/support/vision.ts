@@ -10,6 +10,7 @@ import type { Pixels } from '../../src/images/pixels.ts';
 import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { inspectVision } from '../../src/model/vision/vision-folder.ts';
 import type { GridVision } from '../../src/model/vision/grid-config.ts';
+import type { LineVision } from '../../src/model/vision/line-config.ts';
 import type { SquareVision } from '../../src/model/vision/square-config.ts';
 import type { TileVision } from '../../src/model/vision/vision-config.ts';
 import type { VisionConfig, VisionPart } from '../../src/model/vision/vision-part.ts';
@@ -17,6 +18,9 @@ import type { VisionConfig, VisionPart } from '../../src/model/vision/vision-par
 export const VISION_MODELS = ['smolvlm', 'idefics3'] as const;
 /** Those whose images keep their shape (scripts/references/qwen_vision.py). */
 export const QWEN_MODELS = ['qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'] as const;
+
+/** Those whose images are lines of tokens (scripts/references/pixtral_vision.py). */
+export const LINE_MODELS = ['mistral3', 'llava-pixtral'] as const;
 
 /** Those whose images are squares (scripts/references/gemma_vision.py and llava_vision.py). */
 export const SQUARE_MODELS = ['gemma3', 'llava', 'llava-siglip'] as const;
@@ -118,6 +122,13 @@ export async function inspectedGrid(name: string): Promise<Inspected<GridVision>
   const part = await inspected(name, visionFolder(name));
   if (part.config.kind === 'grid') return { ...part, config: part.config };
   throw new Error(`${name} sees no grid`);
+}
+
+/** The same of one that sees lines. */
+export async function inspectedLines(name: string): Promise<Inspected<LineVision>> {
+  const part = await inspected(name, visionFolder(name));
+  if (part.config.kind === 'lines') return { ...part, config: part.config };
+  throw new Error(`${name} sees no lines`);
 }
 
 /** The same of one that sees squares. */

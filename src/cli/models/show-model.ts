@@ -84,8 +84,14 @@ function tokensInWords(config: VisionConfig): string {
   if (config.kind === 'tiles') {
     return `tiles of ${config.cutting.tileSide} pixels, ${config.tokensPerTile} tokens each`;
   }
-  const { patchSide, merge, maxPixels } = config.cutting;
+  const { patchSide, merge } = config.cutting;
   const side = patchSide * merge;
+  if (config.kind === 'lines') {
+    const { longestEdge, maxCells } = config.cutting;
+    const most = Math.min(maxCells, Math.ceil(longestEdge / side) ** 2);
+    return `a token for ${side} x ${side} pixels, up to ${most}`;
+  }
+  const { maxPixels } = config.cutting;
   return `a token for ${side} x ${side} pixels, up to ${Math.floor(maxPixels / side ** 2)}`;
 }
 

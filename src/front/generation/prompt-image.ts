@@ -16,6 +16,8 @@ export interface PromptImage {
   readonly inDetail: boolean;
   readonly tiles: readonly PlacedTile[];
   readonly tokensPerTile: number;
+  /** Tokens of each line of a tile, between which the prompt has one of text; left out where it has none. */
+  readonly tokensPerLine?: number | undefined;
   /** How tokens of its tile lie in the image, where their positions depend on it. */
   readonly grid?: EmbeddingGrid | undefined;
   /** Whether tokens of a tile see each other, those after them too. */

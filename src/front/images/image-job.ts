@@ -84,7 +84,8 @@ async function readTiles(
   const image = await decoder.decode(file, LIMITS_OF_DECODING, 'on white');
   const { tiles, rows, columns } = cutImage(image, cutting);
   // The same patches may lie in another grid.
-  const grid = cutting.kind === 'grid' ? `${rows}x${columns}` : '';
+  const isInCells = cutting.kind === 'grid' || cutting.kind === 'lines';
+  const grid = isInCells ? `${rows}x${columns}` : '';
   const hashes = tiles.map(({ data }) =>
     createHash('sha256').update(grid).update(data).digest('hex'),
   );

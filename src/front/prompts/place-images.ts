@@ -40,18 +40,23 @@ export function placeImages(
 ): PlacedImages {
   const tokenIds = Int32Array.from(promptTokenIds);
   let next = 0;
-  const placeTile = (hash: string, tokensPerTile: number): PlacedTile => {
+  const placeTile = (hash: string, image: CutImage): PlacedTile => {
+    const { tokensPerTile, tokensPerLine = tokensPerTile } = image;
     const start = tokenIds.indexOf(tokenId, next);
-    const places = tokenIds.subarray(start, start + tokensPerTile);
-    const isThere = start !== -1 && places.length === tokensPerTile;
-    if (!isThere || places.some((id) => id !== tokenId)) throw wrongNumber();
-    places.set(tileIds(hash, tokensPerTile));
-    next = start + tokensPerTile;
+    const ids = tileIds(hash, tokensPerTile);
+    for (let line = 0; line < tokensPerTile / tokensPerLine; line++) {
+      const from = start + line * (tokensPerLine + 1);
+      const places = tokenIds.subarray(from, from + tokensPerLine);
+      const isThere = start !== -1 && places.length === tokensPerLine;
+      if (!isThere || places.some((id) => id !== tokenId)) throw wrongNumber();
+      places.set(ids.subarray(line * tokensPerLine, (line + 1) * tokensPerLine));
+      next = from + tokensPerLine;
+    }
     return { start, hash };
   };
-  const images = cut.map(({ file, inDetail, hashes, tokensPerTile, grid, seesWhole }) => {
-    const tiles = hashes.map((hash) => placeTile(hash, tokensPerTile));
-    return { file, inDetail, tiles, tokensPerTile, grid, seesWhole };
+  const images = cut.map((image) => {
+    const { placeholder: _text, hashes, ...kept } = image;
+    return { ...kept, tiles: hashes.map((hash) => placeTile(hash, image)) };
   });
   if (tokenIds.includes(tokenId)) throw wrongNumber();
   return { tokenIds, images };

@@ -22,6 +22,9 @@ import type { ImagePool } from '../images/image-pool.ts';
 import type { CutImage, ImageCutter, ImageFile } from '../prompts/place-images.ts';
 import type { TensorModel } from '../tensors/tensor-model.ts';
 
+/** How an image is shown in a prompt. */
+type ShownImage = Omit<CutImage, 'file' | 'inDetail' | 'hashes'>;
+
 /** How a model takes images. */
 export interface VisionFormat {
   readonly cutting: Cutting;
@@ -30,7 +33,7 @@ export interface VisionFormat {
   /** Width of its embeddings. */
   readonly hiddenSize: number;
   /** How an image with such a grid of tiles, or of cells, is shown. */
-  shown(grid: TileGrid): Pick<CutImage, 'placeholder' | 'tokensPerTile' | 'grid' | 'seesWhole'>;
+  shown(grid: TileGrid): ShownImage;
   /** Inputs of the encoder for a tile of an image. */
   inputs(pixels: Uint8Array, grid: TileGrid): readonly NumberValue[];
 }
@@ -119,6 +122,7 @@ export class Vision implements ImageCutter, ImageEmbedder {
     caller: EmbedFor,
   ): Promise<PromptEmbeddings[]> {
     const { file, inDetail, tiles, grid, seesWhole, tokensPerTile } = image;
+    const { tokensPerLine = tokensPerTile } = image;
     const job = { file, cutting: this.#cutting(inDetail), wantsPixels: true };
     let reading: Promise<ReadTiles> | undefined;
     const embeddings: PromptEmbeddings[] = [];
@@ -129,12 +133,16 @@ export class Vision implements ImageCutter, ImageEmbedder {
         return await this.#encode(pixels[index] ?? new Uint8Array(), read, caller);
       });
       const attentionEnd = seesWhole ? start + tokensPerTile : undefined;
-      embeddings.push({
-        start,
-        rows,
-        ...(grid && { grid }),
-        ...(attentionEnd && { attentionEnd }),
-      });
+      if (tokensPerLine < tokensPerTile) {
+        embeddings.push(...linesOf(rows, start, tokensPerTile / tokensPerLine, tokensPerLine));
+      } else {
+        embeddings.push({
+          start,
+          rows,
+          ...(grid && { grid }),
+          ...(attentionEnd && { attentionEnd }),
+        });
+      }
     }
     return embeddings;
   }
@@ -176,6 +184,20 @@ export class Vision implements ImageCutter, ImageEmbedder {
     if (!(made?.data instanceof Float32Array)) throw new Error('the encoder gave no embeddings');
     return new Float32Array(made.data);
   }
+}
+
+/** The lines of a tile, each before a token of text. */
+function linesOf(
+  rows: Rows,
+  start: number,
+  numLines: number,
+  tokensPerLine: number,
+): PromptEmbeddings[] {
+  const size = rows.length / numLines;
+  return Array.from({ length: numLines }, (_, line) => ({
+    start: start + line * (tokensPerLine + 1),
+    rows: rows.slice(line * size, (line + 1) * size),
+  }));
 }
 
 async function hashOf(file: Uint8Array): Promise<string> {

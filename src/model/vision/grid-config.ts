@@ -4,54 +4,14 @@ import { z } from 'zod';
 import type { GridCutting } from '../../images/cut-image.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
+import { type GridMerger, type GridShape, type GridTower, requireHeads } from './grid-shape.ts';
 import {
   checked,
-  type Normalization,
   normalizationFields,
   normalizationOf,
   resampleField,
   type VisionFiles,
 } from './vision-files.ts';
-
-/** A vision transformer over the patches of an image, whose positions are rotary. */
-export interface GridTower {
-  readonly hiddenSize: number;
-  readonly intermediateSize: number;
-  readonly numLayers: number;
-  readonly numHeads: number;
-  readonly activation: z.output<typeof activation>;
-  readonly norms: 'layer' | 'rms';
-  readonly tensors: GridTensors;
-  readonly ropeTheta: number;
-  /** Pixels of each side of a patch, and frames that it reaches over. */
-  readonly patchSide: number;
-  readonly frames: number;
-  /** Attention within windows of so many cells along each side, but for some layers; null for none. */
-  readonly windows: { readonly cells: number; readonly exceptLayers: readonly number[] } | null;
-  /** Rows along each side of a table of positions, which is read in between; null for none, nor a bias of patches. */
-  readonly tableSide: number | null;
-  /** Layers whose sums the text model gets too, merged. */
-  readonly deepLayers: readonly number[];
-}
-
-/** Names of tensors that families have by other ones: of a layer, and of what merges patches. */
-export interface GridTensors {
-  /** A layer's MLP: one layer, or gates and ups; and the layer after its activation. */
-  readonly first: readonly string[];
-  readonly down: string;
-  readonly mergerNorm: string;
-  readonly merger: readonly [first: string, second: string];
-}
-
-/** Facts that a graph over grids depends on in addition to the weights. */
-export interface GridShape extends Normalization {
-  readonly kind: 'grid';
-  readonly tower: GridTower;
-  /** Patches along each side of a cell, which becomes one token. */
-  readonly merge: number;
-  /** Channels of the text model. */
-  readonly textSize: number;
-}
 
 /** How a model sees images in about their own size. */
 export interface GridVision {
@@ -71,8 +31,6 @@ const count = z.int().positive();
 const width = count.max(MODEL_LIMITS.width);
 const side = count.max(MODEL_LIMITS.imageSide);
 const layers = count.max(MODEL_LIMITS.layers);
-/** Attention and rotary kernels work on heads of so many dimensions and its multiples. */
-const HEAD_DIM_MULTIPLE = 8;
 
 const towerFields = {
   depth: layers.default(32),
@@ -83,7 +41,7 @@ const towerFields = {
   temporal_patch_size: count.max(MODEL_LIMITS.layers).default(2),
   rope_parameters: z.looseObject({ rope_theta: z.number().positive().default(10_000) }).nullish(),
 };
-const activation = z
+export const gridActivation = z
   .enum(['silu', 'quick_gelu', 'gelu', 'gelu_pytorch_tanh'])
   .transform((name) => (name === 'gelu_pytorch_tanh' ? 'gelu_tanh' : name));
 
@@ -91,13 +49,13 @@ const qwen2Schema = z.looseObject({
   ...towerFields,
   embed_dim: width.default(1280),
   mlp_ratio: z.number().positive().max(MODEL_LIMITS.width).default(4),
-  hidden_act: activation.default('quick_gelu'),
+  hidden_act: gridActivation.default('quick_gelu'),
 });
 const qwen25Schema = z.looseObject({
   ...towerFields,
   hidden_size: width.default(1280),
   intermediate_size: width.default(3420),
-  hidden_act: activation.default('silu'),
+  hidden_act: gridActivation.default('silu'),
   window_size: count.max(MODEL_LIMITS.imageSide).default(112),
   fullatt_block_indexes: z
     .array(z.int().nonnegative())
@@ -110,7 +68,7 @@ const qwen3Schema = z.looseObject({
   patch_size: side.default(16),
   hidden_size: width.default(1152),
   intermediate_size: width.default(4304),
-  hidden_act: activation.default('gelu_tanh'),
+  hidden_act: gridActivation.default('gelu_tanh'),
   num_position_embeddings: count.max(MODEL_LIMITS.imageSide ** 2).default(2304),
   deepstack_visual_indexes: z
     .array(z.int().nonnegative())
@@ -172,12 +130,7 @@ export function parseGridConfig(files: VisionFiles, textSize: number): GridVisio
   const images = checked(files.images, imagesSchema);
   const { origin } = files.config;
   const tower = towerOf(model, origin);
-  const { hiddenSize, numHeads } = tower;
-  if (hiddenSize % numHeads !== 0 || (hiddenSize / numHeads) % HEAD_DIM_MULTIPLE !== 0) {
-    throw new ModelError(
-      `${origin}: ${numHeads} heads of ${hiddenSize} channels have no multiple of ${HEAD_DIM_MULTIPLE} each`,
-    );
-  }
+  requireHeads(tower, origin);
   const { spatial_merge_size: merge } = model.vision_config;
   const given = [images.patch_size, images.temporal_patch_size, images.merge_size];
   const own = [tower.patchSide, tower.frames, merge];
@@ -186,9 +139,10 @@ export function parseGridConfig(files: VisionFiles, textSize: number): GridVisio
       `${files.images.origin} is for patches of other sizes (${given.join(', ')}) than the model's (${own.join(', ')})`,
     );
   }
+  const connector = model.model_type === 'qwen3_vl' ? QWEN3_MERGER : MERGER;
   return {
     kind: 'grid',
-    shape: { kind: 'grid', tower, merge, ...normalizationOf(images), textSize },
+    shape: { kind: 'grid', tower, merge, connector, ...normalizationOf(images), textSize },
     cutting: cuttingOf(images, files.images.origin),
     imageToken: IMAGE_TOKEN,
     imageTokenId: model.image_token_id,
@@ -227,10 +181,18 @@ function shared(config: TowerFields) {
     ropeTheta: config.rope_parameters?.rope_theta ?? 10_000,
     patchSide: config.patch_size,
     frames: config.temporal_patch_size,
+    ...PLAIN,
   };
 }
 
-const MERGER = { mergerNorm: 'ln_q', merger: ['mlp.0', 'mlp.2'] } as const;
+/** Nothing that sets Pixtral's tower apart. */
+const PLAIN = { bias: true, inputNorm: false, normEps: 1e-6, rotation: 'same' } as const;
+const MERGER: GridMerger = { kind: 'merger', norm: 'ln_q', layers: ['mlp.0', 'mlp.2'] };
+const QWEN3_MERGER: GridMerger = {
+  kind: 'merger',
+  norm: 'norm',
+  layers: ['linear_fc1', 'linear_fc2'],
+};
 const NO_TABLE = { tableSide: null, deepLayers: [] } as const;
 
 function qwen2Tower(config: z.output<typeof qwen2Schema>): GridTower {
@@ -240,7 +202,7 @@ function qwen2Tower(config: z.output<typeof qwen2Schema>): GridTower {
     intermediateSize: Math.trunc(config.embed_dim * config.mlp_ratio),
     activation: config.hidden_act,
     norms: 'layer',
-    tensors: { first: ['fc1'], down: 'fc2', ...MERGER },
+    tensors: { attention: ['qkv'], first: ['fc1'], down: 'fc2' },
     windows: null,
     ...NO_TABLE,
   };
@@ -257,7 +219,11 @@ function qwen25Tower(config: z.output<typeof qwen25Schema>, origin: string): Gri
     intermediateSize: config.intermediate_size,
     activation: config.hidden_act,
     norms: 'rms',
-    tensors: { first: ['gate_proj', 'up_proj'], down: 'down_proj', ...MERGER },
+    tensors: {
+      attention: ['qkv'],
+      first: ['gate_proj', 'up_proj'],
+      down: 'down_proj',
+    },
     windows: { cells, exceptLayers: config.fullatt_block_indexes },
     ...NO_TABLE,
   };
@@ -282,10 +248,9 @@ function qwen3Tower(config: z.output<typeof qwen3Schema>, origin: string): GridT
     activation: config.hidden_act,
     norms: 'layer',
     tensors: {
+      attention: ['qkv'],
       first: ['linear_fc1'],
       down: 'linear_fc2',
-      mergerNorm: 'norm',
-      merger: ['linear_fc1', 'linear_fc2'],
     },
     windows: null,
     tableSide,

@@ -7,7 +7,8 @@ import type { LinearLayer } from '../graph/linear.ts';
 import { emitRmsNorm } from '../graph/rms-norm.ts';
 import { rotateHeads, type Rotation } from '../graph/rotate-heads.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import type { GridShape } from './grid-config.ts';
+import { emitProjector } from './grid-projector.ts';
+import type { GridMerger, GridShape } from './grid-shape.ts';
 import { NEIGHBOURS } from './vision-inputs.ts';
 import { MIDDLE, patchConstant, type PatchKernel, patchWeights } from './patch-embedding.ts';
 
@@ -20,7 +21,7 @@ export interface GridGraphOptions extends EncoderVariant {
 const MERGER = 'visual.merger';
 const KERNEL = 'visual.patch_embed.proj';
 const TABLE = 'visual.pos_embed';
-const EPSILON = 1e-6;
+const INPUT_NORM = 'visual.input_norm';
 
 /** The normalizations before linear layers that int8 smooths, each by the names of its tensors and its output. */
 export function gridNorms({ tower }: GridShape): string[] {
@@ -33,7 +34,8 @@ function layerOf(layer: number): string {
 }
 
 /**
- * Describes the tower of Qwen2-VL, Qwen2.5-VL or Qwen3-VL, and what merges its patches, as an ONNX graph over one image.
+ * Describes the tower of Qwen2-VL, Qwen2.5-VL, Qwen3-VL or Pixtral, and what merges its patches, as an ONNX graph
+ * over one image.
  *
  * Inputs: those of visionInputs. Output: `embeddings` float [tokens, textSize]; beside them those of earlier
  * layers, where the text model gets them.
@@ -57,7 +59,7 @@ class GridEmitter {
   emit(): GraphBuilder {
     const graph = this.#graph;
     const { tower, textSize } = this.#shape;
-    const { hiddenSize, numLayers, windows, deepLayers, tensors } = tower;
+    const { hiddenSize, numLayers, windows, deepLayers } = tower;
     graph.initializer('first', 'int64', [], BigInt64Array.of(0n));
     let sum = this.#embed();
     const rotation = this.#rotation();
@@ -69,10 +71,9 @@ class GridEmitter {
       sum = graph.node(`${name}/Attended`, 'Add', [sum, attended]);
       const made = this.#feedForward(name, this.#normalize(`${name}.norm2`, sum));
       sum = graph.node(`${name}/Sum`, 'Add', [sum, made]);
-      if (deepLayers.includes(layer)) deeper.push(this.#mergeDeep(deeper.length, sum));
+      if (deepLayers.includes(layer)) deeper.push(...this.#mergeDeep(deeper.length, sum));
     }
-    const normed = this.#normalize(`${MERGER}.${tensors.mergerNorm}`, sum);
-    const merged = this.#merge(MERGER, this.#reshape('cells', normed, [-1, this.#beside]));
+    const merged = this.#tokens(sum);
     const width = textSize * (1 + deeper.length);
     const all = graph.node('Together', 'Concat', [merged, ...deeper], { attributes: { axis: 1n } });
     this.#reshape('embeddings', all, [-1, width]);
@@ -88,18 +89,32 @@ class GridEmitter {
     return this.#shape.tower.hiddenSize * this.#shape.merge ** 2;
   }
 
+  /** From patches to tokens of the text model. */
+  #tokens(sum: string): string {
+    const { connector } = this.#shape;
+    if (connector.kind === 'projector') {
+      const into = { graph: this.#graph, nodes: this.#nodes, shape: this.#shape };
+      return emitProjector(into, connector, sum);
+    }
+    const normed = this.#normalize(`${MERGER}.${connector.norm}`, sum);
+    const cells = this.#reshape('cells', normed, [-1, this.#beside]);
+    return this.#merge(MERGER, connector, cells);
+  }
+
   /** Rows that the text model gets of a layer's sum: here the norm is over whole cells. */
-  #mergeDeep(index: number, sum: string): string {
+  #mergeDeep(index: number, sum: string): string[] {
+    const { connector } = this.#shape;
+    if (connector.kind === 'projector') return [];
     const name = `visual.deepstack_merger_list.${index}`;
     const cells = this.#reshape(`${name}/Cells`, sum, [-1, this.#beside]);
-    const norm = `${name}.${this.#shape.tower.tensors.mergerNorm}`;
-    return this.#merge(name, this.#normalize(norm, cells, this.#beside));
+    const normed = this.#normalize(`${name}.${connector.norm}`, cells, this.#beside);
+    return [this.#merge(name, connector, normed)];
   }
 
   /** From cells to tokens of the text model. */
-  #merge(name: string, cells: string): string {
-    const { tower, textSize } = this.#shape;
-    const [first, second] = tower.tensors.merger;
+  #merge(name: string, { layers }: GridMerger, cells: string): string {
+    const { textSize } = this.#shape;
+    const [first, second] = layers;
     const wide = this.#linear(cells, `${name}.${first}`, this.#beside, this.#beside);
     const value = emitActivation(this.#graph, wide, 'gelu');
     return this.#linear(value, `${name}.${second}`, this.#beside, textSize);
@@ -108,7 +123,7 @@ class GridEmitter {
   /** From bytes to [patches, channels]. */
   #embed(): string {
     const graph = this.#graph;
-    const { hiddenSize, patchSide, tableSide } = this.#shape.tower;
+    const { hiddenSize, patchSide, tableSide, inputNorm } = this.#shape.tower;
     const size = patchSide ** 2 * CHANNELS;
     const pixels = graph.input('pixels', 'uint8', ['patches', size]);
     const one = graph.initializer('patches/one', 'float', [], Float32Array.of(1));
@@ -127,6 +142,7 @@ class GridEmitter {
     });
     const product = graph.node('patches/MatMul', 'MatMul', [values, matrix]);
     const patches = graph.node('patches', 'Add', [product, bias]);
+    if (inputNorm) return this.#normalize(INPUT_NORM, patches);
     if (tableSide === null) return patches;
     return graph.node('patches/Placed', 'Add', [patches, this.#positions(tableSide)]);
   }
@@ -166,11 +182,16 @@ class GridEmitter {
   /** Rotation by each patch's angles, [patches, head_dim / 2] of them: half by its row, half by its column. */
   #rotation(): Rotation {
     const graph = this.#graph;
-    const { ropeTheta } = this.#shape.tower;
+    const { ropeTheta, rotation } = this.#shape.tower;
     const pairs = this.#heads.headDim / 2;
     const ofAxis = pairs / 2;
-    const rates = Float32Array.from({ length: ofAxis }, (_, pair) => ropeTheta ** (-pair / ofAxis));
-    const frequencies = graph.initializer('angles/frequencies', 'float', [ofAxis], rates);
+    // Of rows, and of columns.
+    const starts = rotation === 'same' ? [0, 0] : [0, 0.5];
+    const rates = starts.flatMap((start) =>
+      Array.from({ length: ofAxis }, (_, pair) => ropeTheta ** (-(pair + start) / ofAxis)),
+    );
+    const values = Float32Array.from(rates);
+    const frequencies = graph.initializer('angles/frequencies', 'float', [2, ofAxis], values);
     const places = graph.input('places', 'int64', ['patches', 2]);
     const floats = graph.node('angles/Places', 'Cast', [places], { attributes: { to: 1n } });
     const last = graph.initializer('angles/last', 'int64', [1], BigInt64Array.of(2n));
@@ -200,16 +221,15 @@ class GridEmitter {
   }
 
   #attend(layer: number, normed: string, rotation: Rotation): string {
-    const { hiddenSize, numHeads, windows } = this.#shape.tower;
+    const { hiddenSize, numHeads, windows, tensors, bias } = this.#shape.tower;
     const graph = this.#graph;
     const name = `${layerOf(layer)}.attn`;
-    const tensor = `${name}.qkv`;
-    const parts = [{ tensor, outFeatures: 3 * hiddenSize }];
+    const outFeatures = (3 * hiddenSize) / tensors.attention.length;
     const fused = this.#nodes.normalizedLinear(this.#rows(normed), {
-      name: tensor,
+      name: `${name}.qkv`,
       inFeatures: hiddenSize,
-      parts,
-      bias: true,
+      parts: tensors.attention.map((part) => ({ tensor: `${name}.${part}`, outFeatures })),
+      bias,
     });
     const turned = rotateHeads(graph, this.#heads, fused, rotation);
     const isInWindows = windows !== null && !windows.exceptLayers.includes(layer);
@@ -226,7 +246,7 @@ class GridEmitter {
   }
 
   #feedForward(layer: string, normed: string): string {
-    const { hiddenSize, intermediateSize, activation, tensors } = this.#shape.tower;
+    const { hiddenSize, intermediateSize, activation, tensors, bias } = this.#shape.tower;
     const first: LinearLayer = {
       name: `${layer}.mlp.first`,
       inFeatures: hiddenSize,
@@ -234,7 +254,7 @@ class GridEmitter {
         tensor: `${layer}.mlp.${part}`,
         outFeatures: intermediateSize,
       })),
-      bias: true,
+      bias,
     };
     const wide = this.#nodes.normalizedLinear(this.#rows(normed), first);
     const graph = this.#graph;
@@ -247,7 +267,8 @@ class GridEmitter {
 
   #linear(value: string, tensor: string, inFeatures: number, outFeatures: number): string {
     const parts = [{ tensor, outFeatures }];
-    return this.#nodes.linear(this.#rows(value), { name: tensor, inFeatures, parts, bias: true });
+    const { bias } = this.#shape.tower;
+    return this.#nodes.linear(this.#rows(value), { name: tensor, inFeatures, parts, bias });
   }
 
   #rows(value: string): Rows {
@@ -259,11 +280,11 @@ class GridEmitter {
 
   /** A normalization; its output has the name of its tensors. */
   #normalize(tensor: string, value: string, width = this.#shape.tower.hiddenSize): string {
-    const { norms } = this.#shape.tower;
+    const { norms, normEps: epsilon } = this.#shape.tower;
     const weight = this.#nodes.tensor(`${tensor}.weight`, [width]);
-    if (norms === 'rms') return emitRmsNorm(this.#graph, tensor, value, weight, EPSILON);
+    if (norms === 'rms') return emitRmsNorm(this.#graph, tensor, value, weight, epsilon);
     const inputs = [value, weight, this.#nodes.tensor(`${tensor}.bias`, [width])];
-    const attributes = { axis: -1n, epsilon: EPSILON };
+    const attributes = { axis: -1n, epsilon };
     return this.#graph.node(tensor, 'LayerNormalization', inputs, { attributes });
   }
 

@@ -8,6 +8,8 @@ export interface ShownImage {
   /** Text in its place: a token for each embedding, and what is around them. */
   readonly placeholder: string;
   readonly tokensPerTile: number;
+  /** Tokens of each line of a tile, where there is a token of text after each line. */
+  readonly tokensPerLine?: number;
   /** How tokens of its tile lie in the image, row by row, where their positions depend on it. */
   readonly grid?: { readonly height: number; readonly width: number };
   /** Whether the tokens of a tile see each other, those after them too. */
@@ -21,6 +23,8 @@ export function imageMark(config: VisionConfig): string {
       return config.texts.image;
     case 'grid':
       return config.imageToken;
+    case 'lines':
+      return config.texts.image;
     case 'square':
       return config.texts.mark;
   }
@@ -38,6 +42,15 @@ export function shownImage(grid: TileGrid, config: VisionConfig): ShownImage {
   }
   const { rows: height, columns: width } = grid;
   const tokensPerTile = height * width;
+  if (config.kind === 'lines') {
+    const { image, lineEnd, end } = config.texts;
+    const lines = Array.from({ length: height }, () => image.repeat(width));
+    return {
+      placeholder: `${lines.join(lineEnd)}${end}`,
+      tokensPerTile,
+      tokensPerLine: width,
+    };
+  }
   const text = config.imageToken.repeat(tokensPerTile);
   return { placeholder: text, tokensPerTile, grid: { height, width } };
 }

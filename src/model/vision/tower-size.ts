@@ -1,5 +1,5 @@
 import { CHANNELS } from '../../images/pixels.ts';
-import type { GridShape } from './grid-config.ts';
+import type { GridProjector, GridShape } from './grid-shape.ts';
 import { tileTokens } from './siglip-tower.ts';
 import type { Connector, TileShape } from './vision-config.ts';
 import type { VisionShape } from './vision-part.ts';
@@ -10,6 +10,7 @@ export function towerParameters(shape: VisionShape): number {
 }
 
 const linear = (inFeatures: number, outFeatures: number) => (inFeatures + 1) * outFeatures;
+const product = (inFeatures: number, outFeatures: number) => inFeatures * outFeatures;
 
 function ofTiles({ tower, connector, textSize }: TileShape): number {
   const { hiddenSize: width, intermediateSize, numLayers, patchSide, trainedPatches } = tower;
@@ -40,19 +41,32 @@ function ofConnector(connector: Connector, width: number, textSize: number): num
   }
 }
 
-function ofGrid({ tower, merge, textSize }: GridShape): number {
+function ofGrid(shape: GridShape): number {
+  const { tower, merge, textSize } = shape;
   const { hiddenSize: width, intermediateSize, numLayers, patchSide, frames } = tower;
-  const { tableSide, deepLayers, tensors } = tower;
+  const { tableSide, deepLayers, tensors, bias } = tower;
+  const layer = bias ? linear : product;
   const table = tableSide === null ? 0 : (1 + tableSide ** 2) * width;
   const patches = CHANNELS * frames * patchSide ** 2 * width + table;
-  const attention = 4 * linear(width, width);
-  const first = tensors.first.length * linear(width, intermediateSize);
-  const feedForward = first + linear(intermediateSize, width);
+  const attention = 4 * layer(width, width);
+  const first = tensors.first.length * layer(width, intermediateSize);
+  const feedForward = first + layer(intermediateSize, width);
   const norm = (tower.norms === 'layer' ? 2 : 1) * width;
+  const layers = numLayers * (attention + feedForward + 2 * norm);
+  const before = patches + (tower.inputNorm ? norm : 0);
+  const { connector } = shape;
+  if (connector.kind === 'projector') return before + layers + ofProjector(shape, connector);
   const beside = width * merge ** 2;
   const merger = linear(beside, beside) + linear(beside, textSize);
   const deeper = deepLayers.length * (2 * beside + merger);
-  return patches + numLayers * (attention + feedForward + 2 * norm) + norm + merger + deeper;
+  return before + layers + norm + merger + deeper;
+}
+
+function ofProjector({ tower, merge, textSize }: GridShape, projector: GridProjector): number {
+  const { hiddenSize: width } = tower;
+  const layer = projector.bias ? linear : product;
+  const merger = projector.mergerEps === null ? 0 : width + (width * merge) ** 2;
+  return merger + layer(width, textSize) + layer(textSize, textSize);
 }
 
 /** Channels of a row of its embeddings. */

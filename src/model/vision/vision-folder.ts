@@ -3,11 +3,14 @@ import { join } from 'node:path';
 
 import { readJson } from '../huggingface/json-file.ts';
 import { SafetensorsWeights, weightFiles } from '../huggingface/safetensors.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
 import { isGguf } from '../gguf/gguf-names.ts';
 import { inspectMmproj } from './mmproj.ts';
 import { isGridConfig, parseGridConfig } from './grid-config.ts';
+import { isLineConfig, parseLineConfig } from './line-config.ts';
 import { isLlavaConfig, parseLlavaConfig } from './llava-config.ts';
 import { isSquareConfig, parseSquareConfig } from './square-config.ts';
+import { pixtralWeights } from './pixtral-weights.ts';
 import { isTileConfig, parseVisionConfig } from './vision-config.ts';
 import { readVisionFiles } from './read-vision-files.ts';
 import type { VisionFiles } from './vision-files.ts';
@@ -39,13 +42,12 @@ export async function inspectVision(
   const told = await readVisionFiles(path, names);
   if (told === null) return null;
   const files = await weightFiles(path, names);
-  return {
-    path,
-    mmproj: null,
-    config: parse(told, textSize),
-    files,
-    open: () => SafetensorsWeights.open(files),
+  const config = parse(told, textSize);
+  const open = async (): Promise<WeightSource> => {
+    const weights = await SafetensorsWeights.open(files);
+    return config.kind === 'lines' ? pixtralWeights(weights) : weights;
   };
+  return { path, mmproj: null, config, files, open };
 }
 
 /** Finds what reads the files of a model by its config.json; null where it takes text alone. */
@@ -54,6 +56,7 @@ function parserOf(
 ): ((files: VisionFiles, textSize: number) => VisionConfig) | null {
   if (isTileConfig(config)) return parseVisionConfig;
   if (isGridConfig(config)) return parseGridConfig;
+  if (isLineConfig(config)) return parseLineConfig;
   if (isLlavaConfig(config)) return parseLlavaConfig;
   return isSquareConfig(config) ? parseSquareConfig : null;
 }

@@ -1,7 +1,7 @@
 /** Inputs of vision graphs, beside the bytes of a tile. */
 import { CHANNELS } from '../../images/pixels.ts';
 import type { TileGrid } from '../../images/tiles.ts';
-import type { GridShape, GridTower } from './grid-config.ts';
+import type { GridShape, GridTower } from './grid-shape.ts';
 import type { VisionShape } from './vision-part.ts';
 
 /** A tensor, by the Open Inference Protocol's name of its type. */

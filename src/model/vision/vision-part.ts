@@ -1,5 +1,7 @@
 import type { WeightSource } from '../huggingface/weights.ts';
-import type { GridShape, GridVision } from './grid-config.ts';
+import type { GridVision } from './grid-config.ts';
+import type { GridShape } from './grid-shape.ts';
+import type { LineVision } from './line-config.ts';
 import type { SquareVision } from './square-config.ts';
 import type { TileShape, TileVision } from './vision-config.ts';
 
@@ -7,7 +9,7 @@ import type { TileShape, TileVision } from './vision-config.ts';
 export type VisionShape = TileShape | GridShape;
 
 /** How a model sees: tiles of an image, patches of it in about its own size, or one square. */
-export type VisionConfig = TileVision | GridVision | SquareVision;
+export type VisionConfig = TileVision | GridVision | LineVision | SquareVision;
 
 /** The part of a model that sees. */
 export interface VisionPart {

@@ -11,7 +11,9 @@ import { inLowDetail, withCells } from '../../images/cut-image.ts';
 import { shownImage } from '../../model/vision/placeholder.ts';
 import { embeddingWidth } from '../../model/vision/tower-size.ts';
 import { visionInputs } from '../../model/vision/vision-inputs.ts';
-import type { VisionPart } from '../../model/vision/vision-part.ts';
+import type { GridVision } from '../../model/vision/grid-config.ts';
+import type { LineVision } from '../../model/vision/line-config.ts';
+import type { VisionConfig, VisionPart } from '../../model/vision/vision-part.ts';
 import type { Options } from '../../settings/options.ts';
 import type { TextBuild } from './build-id.ts';
 import { findNativeKernels } from '../choices/kernels.ts';
@@ -80,7 +82,7 @@ export function towerOf(
   { mmproj, config }: VisionPart,
   { visionPrecision: precision, imageMaxTokens }: OpenVisionOptions['options'],
 ): TextBuild['tower'] {
-  return { mmproj, precision, maxTokens: config.kind === 'grid' ? imageMaxTokens : null };
+  return { mmproj, precision, maxTokens: config.shape.kind === 'grid' ? imageMaxTokens : null };
 }
 
 /**
@@ -136,8 +138,9 @@ export async function openVision({
 
 /** Steps of a decoder that the largest image, or a tile, may take as long as. */
 function stepsOf({ config }: VisionPart, maxTokens: number): number {
-  if (config.kind === 'grid') return Math.ceil(maxTokens / TOKENS_OF_STEP);
-  return Math.ceil(config.shape.patches ** 2 / PATCHES_OF_STEP);
+  const { shape } = config;
+  if (shape.kind === 'grid') return Math.ceil(maxTokens / TOKENS_OF_STEP);
+  return Math.ceil(shape.patches ** 2 / PATCHES_OF_STEP);
 }
 
 /** Reads an image: the first one would wait for a process, and without the decoder all would fail. */
@@ -151,9 +154,13 @@ async function problemWith(pool: ImagePool, { cutting }: VisionFormat): Promise<
   }
 }
 
+function isInCells(config: VisionConfig): config is GridVision | LineVision {
+  return config.kind === 'grid' || config.kind === 'lines';
+}
+
 function formatOf({ config }: VisionPart, maxTokens: number): VisionFormat {
   return {
-    cutting: config.kind === 'grid' ? withCells(config.cutting, maxTokens) : config.cutting,
+    cutting: isInCells(config) ? withCells(config.cutting, maxTokens) : config.cutting,
     tokenId: config.imageTokenId,
     hiddenSize: embeddingWidth(config.shape),
     shown: (grid) => shownImage(grid, config),

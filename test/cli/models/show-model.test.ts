@@ -29,6 +29,9 @@ test('a model that generates text', async () => {
   expect(await rowsOf('test/fixtures/vision/gemma3')).toMatchObject({
     images: expect.stringMatching(/^yes, squares of 32 pixels, 16 tokens each; tower of \S+ parameters$/),
   });
+  expect(await rowsOf('test/fixtures/vision/mistral3')).toMatchObject({
+    images: expect.stringMatching(/^yes, a token for 8 x 8 pixels, up to 25; tower of \S+ parameters$/),
+  });
   expect(await rowsOf('test/fixtures/vision/llava')).toMatchObject({
     images: expect.stringMatching(/^yes, squares of 34 pixels, 16 tokens each; tower of \S+ parameters$/),
   });

@@ -35,11 +35,30 @@ test('images take as many positions as each needs, and keep their grids', () => 
   const given = [imageOf(['a'], 1), { ...imageOf(['b'], 4), grid }];
   const { images } = placeImages(prompt, given, PLACES);
   expect(images).toMatchObject([
-    { tiles: [{ start: 1, hash: 'a' }], tokensPerTile: 1, grid: undefined },
+    { tiles: [{ start: 1, hash: 'a' }], tokensPerTile: 1 },
     { tiles: [{ start: 3, hash: 'b' }], tokensPerTile: 4, grid },
   ]);
+  expect(images[0]).not.toHaveProperty('grid');
   const other = [imageOf(['a'], 1), imageOf(['b'], 5)];
   expect(() => placeImages(prompt, other, PLACES)).toThrow(/more or fewer places/);
+});
+
+test('lines of a tile have a token of text in between, and the ids that they have without', () => {
+  const line = [HOLE, HOLE];
+  const prompt = Int32Array.of(1, ...line, 8, ...line, 8, ...line, 9, HOLE, HOLE, 9);
+  const lines = { ...imageOf(['a'], 6), tokensPerLine: 2 };
+  const { tokenIds, images } = placeImages(prompt, [lines, imageOf(['b'], 2)], PLACES);
+  expect(images).toMatchObject([
+    { tiles: [{ start: 1, hash: 'a' }], tokensPerTile: 6, tokensPerLine: 2 },
+    { tiles: [{ start: 10, hash: 'b' }] },
+  ]);
+  expect([3, 6, 9, 12].map((at) => tokenIds[at])).toEqual([8, 8, 9, 9]);
+  const whole = placeImages(new Int32Array(6).fill(HOLE), [imageOf(['a'], 6)], PLACES);
+  const placed = [...tokenIds.slice(0, 9)].filter((id) => id < 0);
+  expect(placed).toEqual([...whole.tokenIds]);
+  const parted = Int32Array.of(...line, 8, HOLE, 8, HOLE, ...line);
+  expect(() => placeImages(parted, [lines], PLACES)).toThrow(/more or fewer places/);
+  expect(() => placeImages(prompt.slice(0, 8), [lines], PLACES)).toThrow(/more or fewer places/);
 });
 
 test('ids are those of the tile, wherever it stands, and of no other one', () => {

@@ -1,5 +1,6 @@
 /** Readers of what models say of the images that they see. */
 import { ImageError } from '../../../src/images/image-error.ts';
+import { lineGrid } from '../../../src/images/lines.ts';
 import { cellGrid } from '../../../src/images/patches.ts';
 import { tileGrid } from '../../../src/images/tiles.ts';
 import { IMAGE_LIMITS } from '../../../src/image-limits.ts';
@@ -7,6 +8,7 @@ import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { isGridConfig, parseGridConfig } from '../../../src/model/vision/grid-config.ts';
+import { isLineConfig, parseLineConfig } from '../../../src/model/vision/line-config.ts';
 import { isLlavaConfig, parseLlavaConfig } from '../../../src/model/vision/llava-config.ts';
 import { isSquareConfig, parseSquareConfig } from '../../../src/model/vision/square-config.ts';
 import { mmprojConfig } from '../../../src/model/vision/mmproj.ts';
@@ -34,16 +36,19 @@ function requireBounds(config: VisionConfig): void {
       () =>
         config.kind === 'grid'
           ? cellGrid(size, config.cutting)
-          : config.kind === 'square'
-            ? { rows: 0, columns: 0 }
-            : tileGrid(size, config.cutting),
+          : config.kind === 'lines'
+            ? lineGrid(size, config.cutting)
+            : config.kind === 'square'
+              ? { rows: 0, columns: 0 }
+              : tileGrid(size, config.cutting),
       ImageError,
     );
     if (grid === undefined) continue;
     const { rows, columns } = grid;
-    const most = config.kind === 'grid' ? MODEL_LIMITS.imagePatches : MODEL_LIMITS.imageTiles;
+    const isInCells = config.kind === 'grid' || config.kind === 'lines';
+    const most = isInCells ? MODEL_LIMITS.imagePatches : MODEL_LIMITS.imageTiles;
     const isGrid = Number.isInteger(rows) && Number.isInteger(columns) && rows * columns <= most;
-    if (!isGrid || (config.kind === 'grid' && rows * columns === 0)) {
+    if (!isGrid || (isInCells && rows * columns === 0)) {
       throw new Error(`${JSON.stringify(size)} becomes ${rows} x ${columns}`);
     }
   }
@@ -76,6 +81,23 @@ const GRIDS = {
   processor: {},
 };
 
+const LINES = {
+  config: {
+    model_type: 'mistral3',
+    image_token_index: 5,
+    spatial_merge_size: 2,
+    vision_config: {
+      model_type: 'pixtral',
+      hidden_size: 32,
+      num_hidden_layers: 3,
+      num_attention_heads: 2,
+      patch_size: 4,
+    },
+  },
+  images: { size: { longest_edge: 36 } },
+  processor: { patch_size: 4, spatial_merge_size: 2 },
+};
+
 const SQUARES = {
   config: {
     model_type: 'gemma3',
@@ -105,7 +127,7 @@ const CROPS = {
 
 const visionConfig: Target = {
   name: 'vision-config',
-  seeds: [TILES, GRIDS, SQUARES, CROPS].map((files) => JSON.stringify(files)),
+  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS].map((files) => JSON.stringify(files)),
   dictionary: [
     ...[
       'qwen2_vl',
@@ -135,7 +157,8 @@ const visionConfig: Target = {
     const files = { config: of(config), images: of(images), processor: of(processor) };
     const tiles = isSquareConfig(config) ? parseSquareConfig : parseVisionConfig;
     const others = isLlavaConfig(config) ? parseLlavaConfig : tiles;
-    const parse = isGridConfig(config) ? parseGridConfig : others;
+    const squares = isLineConfig(config) ? parseLineConfig : others;
+    const parse = isGridConfig(config) ? parseGridConfig : squares;
     const read = refusable<VisionConfig>(() => parse(files, TEXT_SIZE), ModelError);
     if (read !== undefined) requireBounds(read);
   },

@@ -19,6 +19,9 @@ const SEEING_SQUARES = 'z-seeing-squares';
 /** The middle of an image is seen, which keeps its shape until then. */
 const LLAVA = new URL('../../fixtures/vision/llava', import.meta.url).pathname;
 const SEEING_CROPS = 'z-seeing-crops';
+/** Images keep their shape, in lines with tokens of text in between. */
+const PIXTRAL = new URL('../../fixtures/vision/mistral3', import.meta.url).pathname;
+const SEEING_LINES = 'z-seeing-lines';
 const CHAT = '/v1/chat/completions';
 const FLOOD = 60;
 
@@ -28,6 +31,7 @@ function withSeeing(folder: string): readonly string[] {
   symlinkSync(SMOLVLM, join(repository, SEEING));
   symlinkSync(QWEN, join(repository, SEEING_SHAPES));
   symlinkSync(LLAVA, join(repository, SEEING_CROPS));
+  symlinkSync(PIXTRAL, join(repository, SEEING_LINES));
   symlinkSync(GEMMA, join(repository, SEEING_SQUARES));
   return [`--model-repository=${repository}`, '--model-control=auto'];
 }
@@ -127,7 +131,7 @@ export const attacks: readonly Attack[] = [
   },
   {
     ...common,
-    name: 'images of extreme shapes, for a model that keeps them, one that makes squares of them, and one that crops',
+    name: 'images of extreme shapes, for a model that keeps them, and one that makes squares of them',
     maxWaitMs: 5000,
     async run({ attacker }) {
       const refused = {
@@ -149,11 +153,30 @@ export const attacks: readonly Attack[] = [
         const { PNG, ...lines } = refused;
         breaches.push(...(await sendAll(attacker, { PNG }, 400, SEEING_SQUARES)));
         breaches.push(...(await sendAll(attacker, { ...taken, ...lines }, 200, SEEING_SQUARES)));
-        // Its sides are multiplied until the shorter one has 37 pixels.
-        const { 'a line down': line, ...ribbons } = lines;
-        breaches.push(...(await sendAll(attacker, { PNG, line }, 400, SEEING_CROPS)));
-        breaches.push(...(await sendAll(attacker, { ...taken, ...ribbons }, 200, SEEING_CROPS)));
       }
+      return breaches;
+    },
+  },
+  {
+    ...common,
+    name: 'crops and lines of images with extreme shapes, each by a model that sees them',
+    maxWaitMs: 5000,
+    async run({ attacker }) {
+      const PNG = pngBomb(60_000);
+      const line = await noise(1, 65_535);
+      const ribbon = await noise(6030, 30);
+      const taken = { 'a dot': await noise(1, 1), 'many pixels': await noise(1000, 700) };
+      const breaches: string[] = [];
+      // Its sides are multiplied until the shorter one has 37 pixels.
+      breaches.push(...(await sendAll(attacker, { PNG, line }, 400, SEEING_CROPS)));
+      breaches.push(...(await sendAll(attacker, { ...taken, ribbon }, 200, SEEING_CROPS)));
+      // Less than a pixel would be left along the shorter side.
+      breaches.push(...(await sendAll(attacker, { PNG, line, ribbon }, 400, SEEING_LINES)));
+      breaches.push(...(await sendAll(attacker, taken, 200, SEEING_LINES)));
+      const text = '[IMG][IMG_BREAK][IMG_END]'.repeat(4);
+      const body = chatOf([await noise(40, 30)], text, SEEING_LINES);
+      const { status, text: told } = await attacker.send(CHAT, { body });
+      if (status !== 200) breaches.push(`marks beside an image: ${status} ${told}`);
       return breaches;
     },
   },
