@@ -1,7 +1,7 @@
 /** Answers of embeddings, reranking and scoring, as OpenAI, Jina, Cohere, vLLM and TEI have it. */
 import type { Embeddings, Scores } from '../../front/embedding/embed-request.ts';
 import type { JsonObject } from '../json-object.ts';
-import type { RerankRequest, TeiRerankRequest } from './bodies.ts';
+import type { RerankRequest, TeiRerankRequest } from './rerank-body.ts';
 
 /** Memory of vectors until they are written. */
 export function bytesOfVectors({ vectors }: Pick<Embeddings, 'vectors'>): number {
@@ -88,7 +88,7 @@ export function rerankAnswer(
     .slice(0, topN ?? documents.length)
     .map((index) => ({
       index,
-      ...(withDocuments === true ? { document: { text: documents[index] ?? '' } } : {}),
+      ...(withDocuments === true ? documentOf(documents[index]) : {}),
       relevance_score: scores[index] ?? 0,
     }));
   return { id, model, usage: usageOf(numTokens), results };
@@ -118,8 +118,17 @@ export function teiRerankAnswer(
   return ranked(told).map((index) => ({
     index,
     score: told[index] ?? 0,
-    ...(withText === true ? { text: texts[index] ?? '' } : {}),
+    ...(withText === true ? textOf(texts[index]) : {}),
   }));
+}
+
+/** Images are not told again: their client has them, and they may have megabytes. */
+function textOf(given: RerankRequest['query'] | undefined): { readonly text?: string } {
+  return typeof given === 'string' ? { text: given } : {};
+}
+
+function documentOf(given: RerankRequest['query'] | undefined) {
+  return typeof given === 'string' ? { document: textOf(given) } : {};
 }
 
 /** Places of scores, the highest first. */

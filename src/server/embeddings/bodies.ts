@@ -1,7 +1,6 @@
 /** The bodies of embeddings, reranking and scoring, as OpenAI, Jina, Cohere, vLLM and TEI have them. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
-import { boundedList } from '../schemas/bounded-list.ts';
 import { shortText } from '../schemas/fields.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts } from '../schemas/prompt.ts';
@@ -31,31 +30,6 @@ export type Known<Body, Left extends string> = {
   readonly [K in keyof Body as string extends K ? never : K extends Left ? never : K]: Body[K];
 };
 
-const text = z.string();
-/** A text, or an object with one, as Cohere's clients send them. */
-const document = z.union([text, z.looseObject({ text }).transform((each) => each.text)], {
-  error: 'expected a text or an object with one',
-});
-const documents = boundedList(document, LIMITS.encoderTexts).refine((list) => list.length > 0, {
-  error: 'expected at least one document',
-});
-
-/** Body of `/v1/rerank` and `/v2/rerank`. */
-export const rerankSchema = z.looseObject({
-  ...common,
-  query: text,
-  documents,
-  top_n: z.int().min(1).nullish(),
-  return_documents: z.boolean().nullish(),
-});
-
-export type RerankRequest = z.infer<typeof rerankSchema>;
-
-/** @throws ApiError 400 naming the field */
-export function parseRerank(json: unknown): RerankRequest {
-  return parseWith(rerankSchema, json);
-}
-
 export const teiEmbedSchema = z.looseObject({
   inputs: z.unknown(),
   normalize: z.literal(true, 'only what the model does itself is supported').nullish(),
@@ -73,20 +47,4 @@ export interface TeiEmbedRequest extends Known<z.infer<typeof teiEmbedSchema>, '
 export function parseTeiEmbed(json: unknown): TeiEmbedRequest {
   const { inputs, ...body } = parseWith(teiEmbedSchema, json);
   return { ...body, inputs: parseInputs(inputs, 'inputs') };
-}
-
-export const teiRerankSchema = z.looseObject({
-  query: text,
-  texts: documents,
-  raw_scores: z.boolean().nullish(),
-  return_text: z.boolean().nullish(),
-  truncate: z.boolean().nullish(),
-});
-
-/** Request to text-embeddings-inference's `/rerank`. */
-export type TeiRerankRequest = z.infer<typeof teiRerankSchema>;
-
-/** @throws ApiError 400 naming the field */
-export function parseTeiRerank(json: unknown): TeiRerankRequest {
-  return parseWith(teiRerankSchema, json);
 }

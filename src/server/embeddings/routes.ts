@@ -16,11 +16,12 @@ import {
   teiEmbedAnswer,
   teiRerankAnswer,
 } from './answers.ts';
-import { parseRerank, parseTeiEmbed, parseTeiRerank } from './bodies.ts';
+import { parseTeiEmbed } from './bodies.ts';
 import { classify, teiPredict } from './classification.ts';
 import { cohereEmbed } from './cohere-embed.ts';
 import { scoreMixed } from './mixed.ts';
 import { pooling, teiEmbedAll } from './pooling.ts';
+import { parseRerank, parseTeiRerank } from './rerank-body.ts';
 import { parseScore } from './score-body.ts';
 import { teiEmbedSparse } from './sparse.ts';
 import { ZERO_SHOT_PATH, zeroShot } from './zero-shot.ts';
@@ -32,10 +33,7 @@ const ANSWERS: readonly (readonly [path: string, answer: Answer])[] = [
   ['/v1/rerank', rerank],
   ['/v2/rerank', rerank],
   // Jina's clients and TEI's call the same path; TEI's say `texts`.
-  [
-    '/rerank',
-    (model, json, caller, c) => (isTei(json) ? teiRerank : rerank)(model, json, caller, c),
-  ],
+  ['/rerank', (...asked) => (isTei(asked[1]) ? teiRerank : rerank)(...asked)],
   ['/v1/score', score],
   ['/score', score],
   ['/v2/embed', cohereEmbed],
@@ -75,16 +73,14 @@ async function embed(...[runtime, json, caller, c, images]: Parameters<Answer>):
 }
 
 async function rerank(
-  { encoder, model }: EmbeddingRuntime,
-  json: unknown,
-  caller: Caller,
-  c: Context<ServerEnv>,
+  ...[runtime, json, caller, c, images]: Parameters<Answer>
 ): Promise<Response> {
   const body = parseRerank(json);
   const options = { priority: body.priority ?? 0 };
-  const pairs = body.documents.map((document) => [body.query, document] as const);
-  const scores = await encoder.score(pairs, options, caller);
-  return c.json(rerankAnswer(scores, body, { id: createId('rerank-'), model: model.id }));
+  const sides = [[body.query], body.documents] as const;
+  const scores = await scoreMixed(runtime, sides, options, caller, images);
+  const ids = { id: createId('rerank-'), model: runtime.model.id };
+  return c.json(rerankAnswer(scores, body, ids));
 }
 
 async function score(...[runtime, json, caller, c, images]: Parameters<Answer>): Promise<Response> {
@@ -114,15 +110,12 @@ async function teiEmbed(
 }
 
 async function teiRerank(
-  { encoder }: EmbeddingRuntime,
-  json: unknown,
-  caller: Caller,
-  c: Context<ServerEnv>,
+  ...[runtime, json, caller, c, images]: Parameters<Answer>
 ): Promise<Response> {
   const body = parseTeiRerank(json);
   const options = { truncate: body.truncate ?? false };
-  const pairs = body.texts.map((text) => [body.query, text] as const);
-  const scores = await encoder.score(pairs, options, caller);
+  const sides = [[body.query], body.texts] as const;
+  const scores = await scoreMixed(runtime, sides, options, caller, images);
   return c.json(teiRerankAnswer(scores, body));
 }
 

@@ -12,7 +12,8 @@ import {
 import { infillBody, llamaCompletionBody } from '../schemas/llama-server.ts';
 import { slotBody } from '../schemas/slots.ts';
 import { prefetchBody } from '../schemas/prefetch.ts';
-import { rerankSchema, teiEmbedSchema, teiRerankSchema } from '../embeddings/bodies.ts';
+import { teiEmbedSchema } from '../embeddings/bodies.ts';
+import { rerankSchema, teiRerankSchema } from '../embeddings/rerank-body.ts';
 import { embeddingsSchema } from '../embeddings/embeddings-body.ts';
 import { mixedItem } from '../embeddings/mixed-inputs.ts';
 import { scoreSchema } from '../embeddings/score-body.ts';

@@ -64,6 +64,8 @@ function everywhere(image: string): Try[] {
     [EMBEDDINGS, { input: [url], modality: 'image' }],
     ['/v2/embed', { images: [url] }],
     [SCORE, { data_1: { content }, data_2: ['a', 'b'] }],
+    ['/v1/rerank', { query: { image }, documents: ['a', { image }] }],
+    ['/rerank', { query: 'a', texts: [{ image }] }],
     [LABELS, { inputs: image, parameters: { candidate_labels: ['a', 'b'] } }],
   ];
 }

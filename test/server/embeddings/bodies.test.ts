@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../src/limits.ts';
-import {
-  parseRerank,
-  parseTeiEmbed,
-  parseTeiRerank,
-} from '../../../src/server/embeddings/bodies.ts';
+import { parseTeiEmbed } from '../../../src/server/embeddings/bodies.ts';
+import { parseRerank, parseTeiRerank } from '../../../src/server/embeddings/rerank-body.ts';
 import { parseEmbeddings } from '../../../src/server/embeddings/embeddings-body.ts';
 import { parseScore } from '../../../src/server/embeddings/score-body.ts';
 
@@ -114,11 +111,34 @@ describe('a reranking body', () => {
     });
   });
 
+  it('takes images as Jina and vLLM have them', () => {
+    const imageAt = (field: string): unknown => expect.objectContaining({ type: 'image', field });
+    const image = { image: 'aGk=' };
+    expect(parseRerank({ query: image, documents: ['cat', image] })).toEqual({
+      query: imageAt('query.image'),
+      documents: ['cat', imageAt('documents.1.image')],
+    });
+    const part = { type: 'image_url', image_url: { url: 'data:,' } };
+    const content = [part, { type: 'text', text: 'dog' }];
+    expect(parseRerank({ query: { content: [part] }, documents: { content } })).toEqual({
+      query: imageAt('query.content.0.image_url'),
+      documents: [imageAt('documents.content.0.image_url'), 'dog'],
+    });
+    expect(parseTeiRerank({ query: 'who', texts: [image] }).texts).toEqual([
+      imageAt('texts.0.image'),
+    ]);
+  });
+
   it.each([
     [{ documents: ['cat'] }, '`query` is required.'],
+    [{ query: {}, documents: ['cat'] }, '`query`'],
+    [{ query: 'who', documents: { content: [] } }, '`documents.content`: expected at least'],
     [{ query: 'who' }, '`documents`'],
     [{ query: 'who', documents: [] }, '`documents`: expected at least one document.'],
-    [{ query: 'who', documents: [1] }, '`documents.0`: expected a text or an object with one.'],
+    [
+      { query: 'who', documents: [1] },
+      '`documents.0`: expected a text or an object with one, or with an image.',
+    ],
     [{ query: 'who', documents: ['cat'], top_n: 0 }, /^`top_n`: /],
   ])('%o is refused', (body, message) => {
     expect(() => parseRerank(body)).toThrow(message);

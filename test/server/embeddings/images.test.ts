@@ -24,6 +24,15 @@ const embedded = z.object({
 });
 const ofCohere = z.object({ embeddings: z.object({ float: z.array(z.array(z.number())) }) });
 const scored = z.object({ data: z.array(z.object({ index: z.int(), score: z.number() })) });
+const rankedDocuments = z.object({
+  results: z.array(
+    z.object({
+      index: z.int(),
+      relevance_score: z.number(),
+      document: z.object({ text: z.string() }).optional(),
+    }),
+  ),
+});
 const labelled = z.array(z.object({ label: z.string(), score: z.number() }));
 
 async function dual(name: DualName): Promise<Target> {
@@ -82,6 +91,39 @@ describe.each(DUAL_MODELS)('%s', (name) => {
       ofCohere,
     );
     expect(cohere.embeddings.float).toEqual(near([b], 4));
+  });
+
+  it('ranks texts for an image, and images for a text', async () => {
+    const target = await dual(name);
+    const { textVectors, imageVectors, logits } = await dualReference(name);
+    const [first = '', second = '', third = ''] = await urlsOf(name);
+    const dot = (a: readonly number[] = [], b: readonly number[] = []) =>
+      a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
+    const text = 'A photo of a cat.';
+    const ofImages = [0, 1, 2].map((at) => dot(imageVectors[at], textVectors[0]));
+    const ofFirst = [...ofImages, dot(textVectors[1], textVectors[0])];
+    const documents = [{ image: first }, { image: second }, { image: third }, 'a'];
+    for (const path of ['/v1/rerank', '/v2/rerank', '/rerank']) {
+      const body = { query: text, documents, return_documents: true };
+      const { results } = await ask(target, path, body, rankedDocuments);
+      const given = results.toSorted((a, b) => a.index - b.index);
+      expect([given.map((each) => each.relevance_score)]).toEqual(near([ofFirst], 4));
+      expect(given.map(({ document }) => document?.text)).toEqual([
+        undefined,
+        undefined,
+        undefined,
+        'a',
+      ]);
+      const scores = results.map((each) => each.relevance_score);
+      expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+    }
+    const query = { content: [{ type: 'image_url', image_url: { url: second } }] };
+    const vllm = { query, documents: { content: [{ type: 'text', text }] } };
+    const { results } = await ask(target, '/v1/rerank', vllm, rankedDocuments);
+    expect([results.map((each) => each.relevance_score)]).toEqual(near([[ofImages[1] ?? 0]], 4));
+    const tei = { query: { image: second }, texts: [text], raw_scores: true };
+    const [raw] = await ask(target, '/rerank', tei, z.array(z.object({ score: z.number() })));
+    expect(raw?.score).toBeCloseTo(logits[1]?.[0] ?? NaN, 2);
   });
 
   it('scores texts for an image, and images for a text', async () => {
@@ -175,6 +217,9 @@ test('a model that takes texts alone refuses images', async () => {
     ['/v1/embeddings', { input: ['a', image] }],
     ['/v1/embeddings', { messages: [{ role: 'user', content: 'a' }] }],
     ['/v1/score', { queries: 'a', documents: [image] }],
+    ['/v1/rerank', { query: 'a', documents: [image] }],
+    ['/v1/rerank', { query: image, documents: ['a'] }],
+    ['/rerank', { query: 'a', texts: [image] }],
   ] as const) {
     const error = await errorOf(await post(target, path, body), 400);
     expect(error).toMatchObject({ code: 'model_not_supported' });
