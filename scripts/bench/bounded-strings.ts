@@ -1,5 +1,5 @@
 /**
- * What bounds of strings cost with a large vocabulary: milliseconds to compile, and from a token to the
+ * Cost of strings' bounds with a large vocabulary: milliseconds to compile, and from a token to the
  * mask after it, for texts of random tokens. Once as schemas are compiled, with characters counted beside
  * the grammar, and once with a rule for each character (`exact`).
  *

@@ -3,7 +3,7 @@ import type { Counts } from './counted-text.ts';
 import type { CountedTokens } from './counted-tokens.ts';
 import { CountedWalk, type Position } from './counted-walk.ts';
 
-/** What is used of a matcher. */
+/** Part of a matcher that is used. */
 export type TokenMatcher = Pick<
   GrammarMatcher,
   'acceptToken' | 'rollBack' | 'getNextTokenBitmask' | 'isTerminated' | 'dispose'

@@ -16,7 +16,7 @@ export const NOTHING_COUNTED = -1;
 
 /** A place in a JSON text. Other places are told by index, or NOTHING_COUNTED. */
 export interface CountedPlace {
-  /** Of a string that stands here. */
+  /** Bounds of a string that stands here. */
   readonly text?: Bounds;
   readonly object?: {
     readonly keys?: Bounds;

@@ -12,7 +12,7 @@ const CLOSE_ARRAY = 0x5d;
 const COLON = 0x3a;
 const COMMA = 0x2c;
 
-/** Of a string's escape: a backslash is there; or so many hexadecimal digits are to come. */
+/** State of a string's escape: a backslash is there; or so many hexadecimal digits are to come. */
 export type Escape = 'none' | 'begun' | 1 | 2 | 3 | 4;
 
 const AFTER_DIGIT = { 4: 3, 3: 2, 2: 1, 1: 'none', none: 'none' } as const;
@@ -23,7 +23,7 @@ const NO_MEMBERS: ReadonlyMap<string, number> = new Map();
 interface Frame {
   readonly isObject: boolean;
   readonly place: CountedPlace | null;
-  /** Of an array's item. */
+  /** Index of an array's item. */
   readonly index: number;
   readonly outer: Frame | null;
 }
@@ -35,11 +35,11 @@ export class Position implements BeforeState {
   frame: Frame | null = null;
   /** Where the next value stands. */
   place: CountedPlace | null = null;
-  /** What the text is within. */
+  /** Part of the JSON that the text is within. */
   within: 'structure' | 'key' | 'string' = 'structure';
   /** The next string is a key. */
   isKeyNext = false;
-  /** Of the string, as its bytes are, as far as places depend on it. */
+  /** Bytes of the string so far, as far as places depend on it. */
   key = '';
   escape: Escape = 'none';
   /** Characters of the string so far. */

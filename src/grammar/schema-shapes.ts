@@ -19,7 +19,7 @@ export interface ObjectShape {
   readonly kind: 'object';
   /** By key, as JSON writes it without quotes. */
   readonly members: Map<string, number>;
-  /** Of keys that no schema names. */
+  /** Shape of values whose keys no schema names. */
   keys: number | null;
   rest: number | null;
 }

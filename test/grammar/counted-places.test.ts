@@ -98,7 +98,7 @@ describe('hostile bounds', () => {
   });
 
   it('whose alternatives multiply end up in the grammar itself', () => {
-    // Which of the levels have been left is open: a place for each set of 20 definitions.
+    // It is open which of the levels have been left: a place for each set of 20 definitions.
     const next = (index: number) => ({ $ref: `#/$defs/d${index}` });
     const $defs: Record<string, object> = {
       d0: objectOf({ a: { anyOf: [next(0), next(1)] }, b: next(0) }),

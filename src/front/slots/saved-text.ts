@@ -9,7 +9,7 @@ const LAYOUT_VERSION = 1;
 export const HEADER_BYTES = 8192;
 const TOKEN_BYTES = Int32Array.BYTES_PER_ELEMENT;
 
-/** Whose file it is, under which name, and which model's tokens it has: each is told in its header. */
+/** Owner and name of a file, and the model whose tokens it has: each is told in its header. */
 export type FileFacts = Readonly<Record<'model' | 'owner' | 'name', string>>;
 
 /** Bytes of a file. */

@@ -23,7 +23,7 @@ export interface SlotFilesOptions {
   readonly maxBytes: number;
   /** Files unused for longer are removed. */
   readonly maxAgeMs: number;
-  /** What the tokens are those of. */
+  /** Identity of the model whose tokens they are. */
   readonly model: string;
   readonly maxTokens: number;
 }
@@ -162,7 +162,7 @@ function digestOf(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** What is not there, or is no file of ours, is told as missing; whatever else the system says is thrown. */
+/** Null for a file that is not there, or is none of ours; any other error of the system is thrown. */
 function absent(error: unknown): null {
   const codes = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'];
   if (isSystemError(error) && codes.includes(error.code)) return null;

@@ -11,9 +11,9 @@ import { parseXml, textOf } from './xml.ts';
 
 /** How buckets are reached. */
 export interface BucketAccess {
-  /** Of `s3://`; null is Amazon's, unless the AWS profile names another. */
+  /** Endpoint of `s3://`; null is Amazon's, unless the AWS profile names another. */
   readonly endpoint: string | null;
-  /** Of `gs://`. */
+  /** Endpoint of `gs://`. */
   readonly googleEndpoint: string;
   readonly isOffline: boolean;
   readonly chain: CredentialChain;
@@ -46,7 +46,7 @@ export class BucketClient {
     this.#retryMs = retryMs;
   }
 
-  /** Who is asked, for messages. */
+  /** Name of the server that is asked, for messages. */
   get server(): string {
     const { endpoint, googleEndpoint } = this.#access;
     if (this.#reference.scheme === 'gs') return googleEndpoint;
@@ -206,7 +206,7 @@ export function checkedEndpoint(address: string, from: string): string {
   );
 }
 
-/** What an error of S3 is called; null where it says no such thing. Its text may repeat what was signed. */
+/** Name of an error of S3; null where it has none. Its text may repeat what was signed. */
 async function codeOf(answer: Answer): Promise<string | null> {
   try {
     const code = textOf(parseXml(await readTextAnswer(answer, ERROR_BYTES)), 'Code') ?? '';

@@ -12,7 +12,7 @@ const ASIDE =
 
 interface Page {
   readonly objects: readonly RemoteFile[];
-  /** Of the page after it; null for the last. */
+  /** Token of the page after it; null for the last. */
   readonly next: string | null;
 }
 

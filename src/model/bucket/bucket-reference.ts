@@ -6,7 +6,7 @@ export interface BucketReference {
   /** Amazon's protocol, or Google's servers of it. */
   readonly scheme: 's3' | 'gs';
   readonly bucket: string;
-  /** Of all keys, without a slash at its end; empty for the bucket as a whole. */
+  /** Beginning of all keys, without a slash at its end; empty for the bucket as a whole. */
   readonly prefix: string;
   /** A GGUF file below it; null if the address names none. */
   readonly file: string | null;
@@ -54,7 +54,7 @@ export function idOf({ scheme, bucket, prefix }: BucketReference): string {
   return `${scheme}://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
 }
 
-/** What clients call the model: the last part of its address, as of a folder. */
+/** Name by which clients call the model: the last part of its address, as of a folder. */
 export function clientNameOf({ bucket, prefix, file }: BucketReference): string {
   if (file !== null) return ggufModelName(file);
   return prefix.split('/').at(-1) || bucket;

@@ -11,7 +11,7 @@ import { equalParts, isObject } from './object-hash.ts';
 /** Folders of the cache for models of buckets. */
 export const BUCKET_FOLDERS = ['s3', 'gs'] as const;
 
-/** What separates a name from the server that it is of; no name has it, as they are encoded. */
+/** Separator of a name from the server that it is of; no name has it, as they are encoded. */
 const AT = '@';
 
 /**

@@ -1,4 +1,4 @@
-/** Who we are to an object store: found in the places, and in the order, in which AWS's own tools look. */
+/** Credentials for an object store: found in the places, and in the order, in which AWS's own tools look. */
 import { ConnectionError } from '../../net/get.ts';
 import { ModelError } from '../model-error.ts';
 import type { Credentials } from './credentials.ts';
@@ -43,7 +43,7 @@ export class CredentialChain {
     return fromEnvironment(this.#env) ?? fromProfile(await this.profile());
   }
 
-  /** Of AWS_PROFILE; null without one. @throws {ModelError} if it is named and not there */
+  /** Profile of AWS_PROFILE; null without one. @throws {ModelError} if it is named and not there */
   profile(): Promise<Profile | null> {
     this.#profile ??= readProfile(this.#env);
     return this.#profile;

@@ -79,7 +79,7 @@ export async function assumeWithToken(
   };
 }
 
-/** Of a container of ECS, or of a pod with EKS Pod Identity. @throws {ModelError}; ConnectionError */
+/** Credentials of a container of ECS, or of a pod with EKS Pod Identity. @throws {ModelError}; ConnectionError */
 export async function fromContainer(env: NodeJS.ProcessEnv): Promise<Credentials> {
   const {
     AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: relative,
@@ -99,7 +99,7 @@ export async function fromContainer(env: NodeJS.ProcessEnv): Promise<Credentials
   return given(await jsonOf(answer, url), 'a container');
 }
 
-/** Of the role that a machine of EC2 has; null where it has none, or is no such machine. */
+/** Credentials of the role that a machine of EC2 has; null where it has none, or is no such machine. */
 export async function fromInstance(env: NodeJS.ProcessEnv): Promise<Credentials | null> {
   if (env['AWS_EC2_METADATA_DISABLED']?.toLowerCase() === 'true') return null;
   try {

@@ -1,4 +1,4 @@
-/** What an object store says of an object's content, and whether a file has it. */
+/** Hashes by which an object store tells an object's content, and whether a file has them. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -11,7 +11,7 @@ export interface Profile {
   readonly sessionToken: string | null;
   readonly region: string | null;
   readonly endpoint: string | null;
-  /** Of a web identity, which a role is taken on with. */
+  /** Token of a web identity, with which a role is taken on. */
   readonly tokenFile: string | null;
   readonly role: string | null;
   /** For messages. */

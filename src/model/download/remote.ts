@@ -7,7 +7,7 @@ export interface RemoteFile {
   readonly name: string;
   /** In bytes. */
   readonly size: number;
-  /** What tells its content from others', such as its hash; null where nobody says. */
+  /** Text that tells its content from others', such as its hash; null where nobody says. */
   readonly tag: string | null;
 }
 
@@ -22,7 +22,7 @@ export interface RemoteListing {
 export interface Remote {
   /** For messages, such as `Qwen/Qwen3-0.6B` or `s3://bucket/qwen`. */
   readonly id: string;
-  /** What clients call it. */
+  /** Name by which clients call it. */
   readonly name: string;
   /** A GGUF file, or the type of weights in its name, such as `Q4_K_M`; null if nobody says. */
   readonly file: string | null;
@@ -30,7 +30,7 @@ export interface Remote {
   readonly home: readonly string[];
   /** Such as a branch; `main` where there is one state only. */
   readonly revision: string;
-  /** Who is asked, for messages. */
+  /** Name of the server that is asked, for messages. */
   readonly endpoint: string;
   /** Where the address of `endpoint` can be changed, for messages. */
   readonly addressFrom: string;

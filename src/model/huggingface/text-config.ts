@@ -28,7 +28,7 @@ const SAME_FAMILY: Readonly<Record<string, string>> = {
   qwen3_5_moe: 'qwen3_5_moe_text',
 };
 
-/** What LLaVA's configurations leave out, by the text model's `model_type`. */
+/** Values that LLaVA's configurations leave out, by the text model's `model_type`. */
 const LEFT_OUT: Readonly<Record<string, object>> = {
   llama: {
     vocab_size: 32_000,

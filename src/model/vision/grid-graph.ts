@@ -185,7 +185,7 @@ class GridEmitter {
     const { ropeTheta, rotation } = this.#shape.tower;
     const pairs = this.#heads.headDim / 2;
     const ofAxis = pairs / 2;
-    // Of rows, and of columns.
+    // For rows, and for columns.
     const starts = rotation === 'same' ? [0, 0] : [0, 0.5];
     const rates = starts.flatMap((start) =>
       Array.from({ length: ofAxis }, (_, pair) => ropeTheta ** (-(pair + start) / ofAxis)),

@@ -1,4 +1,4 @@
-/** What /slots/{id} takes. */
+/** Query and body of /slots/{id}. */
 import { z } from 'zod';
 import { shortText } from './fields.ts';
 

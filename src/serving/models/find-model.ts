@@ -69,7 +69,7 @@ function hubReferenceOf(name: string): string | null {
   return /^[\w][\w.-]*\/[\w][\w.-]*(?:[@:].+)?$/.test(name) ? toHubReference(`hf:${name}`) : null;
 }
 
-/** What `remoteOf` takes, for every way to write it; null for what is no name of a model elsewhere. */
+/** Argument of `remoteOf`, for every way to write it; null for what is no name of a model elsewhere. */
 export function referenceOf(name: string): string | null {
   return isBucketReference(name) ? name : hubReferenceOf(name);
 }

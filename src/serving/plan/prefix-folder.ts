@@ -3,7 +3,7 @@ import { requireFolder } from '../../files/named-files.ts';
 import { isSystemError } from '../../files/system-error.ts';
 import { UserError } from '../../user-error.ts';
 
-/** What the system says of a folder that is there for others: it may be mended while the server runs. */
+/** Errors of a folder that is there for others: it may be mended while the server runs. */
 const REFUSALS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 interface UsableTier {

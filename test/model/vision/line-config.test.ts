@@ -9,7 +9,7 @@ import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { isLineConfig, parseLineConfig } from '../../../src/model/vision/line-config.ts';
 import { imageMark, shownImage } from '../../../src/model/vision/placeholder.ts';
 
-/** Of Mistral-Small-3.1-24B-Instruct-2503. */
+/** Tower of Mistral-Small-3.1-24B-Instruct-2503. */
 const TOWER = {
   attention_dropout: 0,
   head_dim: 64,
@@ -53,7 +53,7 @@ const PROCESSOR = {
   patch_size: 14,
   spatial_merge_size: 2,
 };
-/** Of mistral-community/pixtral-12b. */
+/** Configuration of mistral-community/pixtral-12b. */
 const PIXTRAL_12B = {
   model: {
     model_type: 'llava',
