@@ -41,7 +41,7 @@ function options(precision: EncoderPrecision): EncoderBuildOptions<VisionShape> 
 }
 
 async function build(name: string, precision: EncoderPrecision): Promise<string> {
-  return buildVision(await inspectedVision(name), options(precision));
+  return buildVision(await inspectedVision(name, 'tiles'), options(precision));
 }
 
 function required(folder: VisionPart | null): VisionPart {
@@ -66,7 +66,7 @@ describe.each(VISION_MODELS)('%s', (name) => {
     ['safetensors', visionFolder(name)],
     ['GGUF', visionGguf(name)],
   ])('makes the same embeddings in fp32, of %s', async (_format, model) => {
-    const vision = await inspectedVision(name, model);
+    const vision = await inspectedVision(name, 'tiles', model);
     const { config } = vision;
     const { images } = await visionReference(name);
     expect(Object.keys(images)).toHaveLength(4);
@@ -83,7 +83,7 @@ describe.each(VISION_MODELS)('%s', (name) => {
   });
 
   it('makes near ones in int8, the same whatever a tile is computed beside', async () => {
-    const { config } = await inspectedVision(name);
+    const { config } = await inspectedVision(name, 'tiles');
     const { images } = await visionReference(name);
     const session = new Session(await build(name, 'int8'), { intraOpThreads: 1 });
     for (const [file, { embeddings }] of Object.entries(images)) {
@@ -123,7 +123,7 @@ function uneven(weights: WeightSource): WeightSource {
 }
 
 it('int8 evens out channels that are far larger than others', async () => {
-  const { config, files } = await inspectedVision('smolvlm');
+  const { config, files } = await inspectedVision('smolvlm', 'tiles');
   const { shape, cutting } = config;
   const { embeddings } = (await visionReference('smolvlm')).images['wide.png'] ?? {};
   const { tiles } = cutTiles(await visionImage('wide.png'), cutting);

@@ -9,12 +9,9 @@ import { type DecodeLimits, ImageDecoder } from '../../src/images/decode.ts';
 import type { Pixels } from '../../src/images/pixels.ts';
 import { inspectModelFolder } from '../../src/model/folder/model-folder.ts';
 import { inspectVision } from '../../src/model/vision/vision-folder.ts';
-import type { GridVision } from '../../src/model/vision/grid-config.ts';
-import type { LineVision } from '../../src/model/vision/line-config.ts';
-import type { SquareVision } from '../../src/model/vision/square-config.ts';
-import type { TileVision } from '../../src/model/vision/vision-config.ts';
 import type { VisionConfig, VisionPart } from '../../src/model/vision/vision-part.ts';
 
+/** Those that see tiles. */
 export const VISION_MODELS = ['smolvlm', 'idefics3'] as const;
 /** Those whose images keep their shape (scripts/references/qwen_vision.py). */
 export const QWEN_MODELS = ['qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'] as const;
@@ -103,39 +100,29 @@ export async function visionImage(name: string): Promise<Pixels> {
   return decoder.decode(await visionFile(name), LIMITS, 'on white');
 }
 
-interface Inspected<Config extends VisionConfig> extends VisionPart {
-  readonly config: Config;
-}
+type Seeing<Kind extends VisionConfig['kind']> = Extract<VisionConfig, { readonly kind: Kind }>;
 
-/** Of one that sees tiles. */
-export async function inspectedVision(
+/**
+ * The part of a model that sees.
+ * @param model its folder, or a GGUF file
+ * @throws Error if it sees in another way
+ */
+export async function inspectedVision<Kind extends VisionConfig['kind']>(
   name: string,
+  kind: Kind,
   model = visionFolder(name),
-): Promise<Inspected<TileVision>> {
+): Promise<VisionPart & { readonly config: Seeing<Kind> }> {
   const part = await inspected(name, model);
-  if (part.config.kind === 'tiles') return { ...part, config: part.config };
-  throw new Error(`${name} sees no tiles`);
+  const { config } = part;
+  if (!isOf(config, kind)) throw new Error(`${name} sees ${config.kind}, and no ${kind}`);
+  return { ...part, config };
 }
 
-/** Of one that sees images in about their own size. */
-export async function inspectedGrid(name: string): Promise<Inspected<GridVision>> {
-  const part = await inspected(name, visionFolder(name));
-  if (part.config.kind === 'grid') return { ...part, config: part.config };
-  throw new Error(`${name} sees no grid`);
-}
-
-/** The same of one that sees lines. */
-export async function inspectedLines(name: string): Promise<Inspected<LineVision>> {
-  const part = await inspected(name, visionFolder(name));
-  if (part.config.kind === 'lines') return { ...part, config: part.config };
-  throw new Error(`${name} sees no lines`);
-}
-
-/** The same of one that sees squares. */
-export async function inspectedSquare(name: string): Promise<Inspected<SquareVision>> {
-  const part = await inspected(name, visionFolder(name));
-  if (part.config.kind === 'square') return { ...part, config: part.config };
-  throw new Error(`${name} sees no squares`);
+function isOf<Kind extends VisionConfig['kind']>(
+  config: VisionConfig,
+  kind: Kind,
+): config is Seeing<Kind> {
+  return config.kind === kind;
 }
 
 async function inspected(name: string, model: string): Promise<VisionPart> {

@@ -8,7 +8,7 @@ import type { TileShape, TileVision } from './vision-config.ts';
 /** Facts that a vision graph depends on in addition to the weights. */
 export type VisionShape = TileShape | GridShape;
 
-/** How a model sees: tiles of an image, patches of it in about its own size, or one square. */
+/** How a model sees: tiles of an image, patches of it in about its own size, lines of them, or one square. */
 export type VisionConfig = TileVision | GridVision | LineVision | SquareVision;
 
 /** The part of a model that sees. */

@@ -9,7 +9,7 @@ import { ModelError } from '../../../src/model/model-error.ts';
 import { parseGridConfig } from '../../../src/model/vision/grid-config.ts';
 import { imageMark, shownImage } from '../../../src/model/vision/placeholder.ts';
 import { embeddingWidth } from '../../../src/model/vision/tower-size.ts';
-import { inspectedGrid, visionFolder } from '../../support/vision.ts';
+import { inspectedVision, visionFolder } from '../../support/vision.ts';
 
 interface Fields {
   readonly model?: object;
@@ -201,7 +201,7 @@ it('whatever a folder says, an image has few enough patches', () => {
 });
 
 it('shows an image as a token for each cell', async () => {
-  const { config } = await inspectedGrid('qwen2.5-vl');
+  const { config } = await inspectedVision('qwen2.5-vl', 'grid');
   const template = await readFile(join(visionFolder('qwen2.5-vl'), 'chat_template.jinja'), 'utf8');
   const mark = imageMark(config);
   expect(template).toContain(`<|vision_start|>${mark}<|vision_end|>`);

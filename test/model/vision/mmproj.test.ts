@@ -47,8 +47,8 @@ async function valuesOf({ open }: VisionPart, name: string, shape: readonly numb
 
 describe.each(VISION_MODELS)('%s', (name) => {
   it('says what its folder of safetensors says', async () => {
-    const { config } = await inspectedVision(name);
-    const vision = await inspectedVision(name, visionGguf(name));
+    const { config } = await inspectedVision(name, 'tiles');
+    const vision = await inspectedVision(name, 'tiles', visionGguf(name));
     expect(vision).toMatchObject({
       path: visionGguf(name),
       mmproj: mmprojOf(name),

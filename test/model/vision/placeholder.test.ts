@@ -11,7 +11,7 @@ import {
 
 describe.each(VISION_MODELS)('%s', (name) => {
   it('has the text that the processor writes for an image', async () => {
-    const { config } = await inspectedVision(name);
+    const { config } = await inspectedVision(name, 'tiles');
     const { images } = await visionReference(name);
     for (const { placeholder: expected, ...grid } of Object.values(images)) {
       expect(placeholder(grid, config)).toBe(expected);
@@ -19,7 +19,7 @@ describe.each(VISION_MODELS)('%s', (name) => {
   });
 
   it('has the tokens of prompts with images', async () => {
-    const { config } = await inspectedVision(name);
+    const { config } = await inspectedVision(name, 'tiles');
     const { images, prompts } = await visionReference(name);
     const tokenizer = await TextTokenizer.load(visionFolder(name));
     expect(Object.keys(prompts)).toHaveLength(3);

@@ -20,7 +20,7 @@ async function headerOf(name: string): Promise<Header> {
 }
 
 test.each(VISION_MODELS)('the weights of %s are those in its file', async (name) => {
-  const { config } = await inspectedVision(name);
+  const { config } = await inspectedVision(name, 'tiles');
   const stored = Object.entries(await headerOf(name)).filter(([tensor]) =>
     /^model\.(vision_model|connector)\./.test(tensor),
   );

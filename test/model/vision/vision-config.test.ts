@@ -170,12 +170,12 @@ it('any other value in a field’s place is refused in words, or bounded', () =>
 
 describe('a folder', () => {
   it('may have the files of Transformers 4 or of 5', async () => {
-    expect((await inspectedVision('smolvlm')).config).toMatchObject({
+    expect((await inspectedVision('smolvlm', 'tiles')).config).toMatchObject({
       tokensPerTile: 4,
       imageTokenId: 4,
       cutting: { longestEdge: 96, tileSide: 32 },
     });
-    expect((await inspectedVision('idefics3')).config).toMatchObject({
+    expect((await inspectedVision('idefics3', 'tiles')).config).toMatchObject({
       tokensPerTile: 1,
       shape: { patches: 3, mean: [0.48, 0.46, 0.41], std: [0.27, 0.26, 0.28] },
       cutting: { longestEdge: 64, tileSide: 29 },

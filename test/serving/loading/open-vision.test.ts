@@ -3,7 +3,7 @@ import pino from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { visionOf } from '../../../src/serving/loading/open-vision.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { inspectedSquare, inspectedVision } from '../../support/vision.ts';
+import { inspectedVision } from '../../support/vision.ts';
 
 type Plan = Parameters<typeof visionOf>[1];
 
@@ -31,8 +31,8 @@ async function seen({ vision, device = 'cpu', nativeKernels, kvCacheDtype = 'aut
 }
 
 test('attention that is not causal takes our own kernels, or else the model reads text and says so', async () => {
-  const gemma = await inspectedSquare('gemma3');
-  const smolvlm = await inspectedVision('smolvlm');
+  const gemma = await inspectedVision('gemma3', 'square');
+  const smolvlm = await inspectedVision('smolvlm', 'tiles');
   vi.stubEnv('CHAIRLIFT_NATIVE_KERNELS', await temporaryDirectory());
   onTestFinished(() => {
     vi.unstubAllEnvs();
@@ -40,7 +40,7 @@ test('attention that is not causal takes our own kernels, or else the model read
   const nativeKernels = { kvCacheDtype: 'int8' } as const;
   expect(await seen({ vision: gemma, nativeKernels })).toEqual({ sees: true, logged: '' });
   expect(await seen({ vision: smolvlm })).toEqual({ sees: true, logged: '' });
-  const llava = await inspectedSquare('llava');
+  const llava = await inspectedVision('llava', 'square');
   expect(await seen({ vision: llava })).toEqual({ sees: true, logged: '' });
   const without = await seen({ vision: gemma });
   expect(without.sees).toBe(false);

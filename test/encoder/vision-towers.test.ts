@@ -1,0 +1,151 @@
+/** Tiny towers that see an image at once make the embeddings that Transformers makes of the same images. */
+import { afterAll, describe, expect, it } from 'vitest';
+
+import { calibrateVision, visionTensors } from '../../src/encoder/calibrate-vision.ts';
+import { cutImage } from '../../src/images/cut-image.ts';
+import type { Pixels } from '../../src/images/pixels.ts';
+import type { EncoderPrecision } from '../../src/model/encoder/encoder-nodes.ts';
+import { textModelTensor } from '../../src/model/huggingface/text-config.ts';
+import { buildVision } from '../../src/model/vision/build-vision.ts';
+import { type ShownImage, shownImage } from '../../src/model/vision/placeholder.ts';
+import { embeddingWidth, towerParameters } from '../../src/model/vision/tower-size.ts';
+import { visionInputs } from '../../src/model/vision/vision-inputs.ts';
+import type { VisionConfig } from '../../src/model/vision/vision-part.ts';
+import { runForOutputs } from '../../src/ort/run-for-outputs.ts';
+import { Session } from '../../src/ort/session.ts';
+import { Tensor } from '../../src/ort/tensor.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
+import {
+  inspectedVision,
+  LINE_MODELS,
+  QWEN_MODELS,
+  SQUARE_MODELS,
+  visionImage,
+  visionReference,
+} from '../support/vision.ts';
+import { cosine, largestDifference } from './support/encoders.ts';
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+const MODELS = [
+  ...QWEN_MODELS.map((name) => [name, 'grid'] as const),
+  ...LINE_MODELS.map((name) => [name, 'lines'] as const),
+  ...SQUARE_MODELS.map((name) => [name, 'square'] as const),
+];
+
+const SQUARE_LAYER = 4 * (24 * 24 + 24) + 24 * 40 + 40 + 40 * 24 + 24 + 4 * 24;
+const LINE_LAYER = 4 * 32 * 32 + 3 * 32 * 40 + 2 * 32;
+
+/** Numbers in the tensors that are read. */
+const PARAMETERS = {
+  'qwen2-vl': 49_408,
+  'qwen2.5-vl': 48_464,
+  'qwen3-vl': 87_064,
+  mistral3: 48 * 32 + 32 + 3 * LINE_LAYER + 32 + 128 * 32 + 2 * 32 * 32,
+  // Its last layer is not read.
+  'llava-pixtral': 48 * 32 + 32 + 2 * LINE_LAYER + 2 * (32 * 32 + 32),
+  gemma3: 48 * 24 + 24 + 64 * 24 + 2 * SQUARE_LAYER + 48 + (24 + 24 * 32),
+  // Nor its last layer nor the norm after it is read.
+  llava: 192 * 24 + 24 + 17 * 24 + 48 + 2 * SQUARE_LAYER + (24 * 32 + 32 + 32 * 32 + 32),
+  'llava-siglip': 192 * 24 + 24 + 16 * 24 + 3 * SQUARE_LAYER + (24 * 32 + 32 * 32),
+};
+
+type Kind = (typeof MODELS)[number][1];
+type Seeing = Extract<VisionConfig, { readonly kind: Kind }>;
+
+async function open(name: string, kind: Kind, precision: EncoderPrecision): Promise<Session> {
+  const options = { precision, cacheDirectory: cache.path, calibrate: calibrateVision };
+  const path = await buildVision(await inspectedVision(name, kind), options);
+  return new Session(path, { intraOpThreads: 1 });
+}
+
+function embed(session: Session, image: Pixels, { cutting, shape }: Seeing): Float32Array {
+  const { tiles, ...grid } = cutImage(image, cutting);
+  const inputs = visionTensors(visionInputs(tiles[0]?.data ?? new Uint8Array(), grid, shape));
+  const [made] = runForOutputs(session, inputs, ['embeddings']);
+  const values = made instanceof Tensor ? Float32Array.from(made.data, Number) : new Float32Array();
+  for (const tensor of [made, ...inputs.values()]) tensor?.release();
+  return values;
+}
+
+/** Tokens of an image of so many cells, besides its text. */
+function tokensOf(
+  name: string,
+  kind: Kind,
+  height: number,
+  width: number,
+): Omit<ShownImage, 'placeholder'> {
+  if (kind === 'square') {
+    return { tokensPerTile: 16, ...(name === 'gemma3' && { seesWhole: true }) };
+  }
+  const layout = kind === 'grid' ? { grid: { height, width } } : { tokensPerLine: width };
+  return { tokensPerTile: height * width, ...layout };
+}
+
+describe.each(MODELS)('%s', (name, kind) => {
+  it('makes the same embeddings in fp32, of the same bytes, and writes the same text', async () => {
+    const { config } = await inspectedVision(name, kind);
+    const { images } = await visionReference(name);
+    expect(Object.keys(images)).toHaveLength(4);
+    const session = await open(name, kind, 'fp32');
+    for (const [file, each] of Object.entries(images)) {
+      const { rows, columns, placeholder, patches, embeddings } = each;
+      const image = await visionImage(file);
+      const cut = cutImage(image, config.cutting);
+      expect([cut.rows, cut.columns]).toEqual([rows, columns]);
+      expect(Buffer.from(cut.tiles[0]?.data ?? []).toString('base64')).toBe(patches);
+      const tokens = tokensOf(name, kind, rows, columns);
+      expect(shownImage(cut, config)).toEqual({ placeholder, ...tokens });
+      expect(embeddings).toHaveLength(tokens.tokensPerTile * embeddingWidth(config.shape));
+      expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
+    }
+    session.release();
+  });
+
+  it('makes near ones in int8', async () => {
+    const { config } = await inspectedVision(name, kind);
+    const { images } = await visionReference(name);
+    const session = await open(name, kind, 'int8');
+    for (const [file, { embeddings }] of Object.entries(images)) {
+      const made = embed(session, await visionImage(file), config);
+      expect(cosine(made, embeddings)).toBeGreaterThan(0.999);
+    }
+    session.release();
+  });
+
+  it('has as many parameters as its tensors have numbers', async () => {
+    const { shape } = (await inspectedVision(name, kind)).config;
+    expect(towerParameters(shape)).toBe(PARAMETERS[name]);
+  });
+});
+
+it.each(QWEN_MODELS)(
+  '%s sees an image of one row, of one column, and of one cell',
+  async (name) => {
+    const { config } = await inspectedVision(name, 'grid');
+    const session = await open(name, 'grid', 'fp32');
+    const cutting = { ...config.cutting, minPixels: 1 };
+    for (const [width, height] of [
+      [64, 8],
+      [8, 64],
+      [8, 8],
+    ] as const) {
+      const data = Uint8Array.from({ length: width * height * 3 }, (_, at) => (at * 37) % 256);
+      const made = embed(session, { width, height, data }, { ...config, cutting });
+      expect(made).toHaveLength(((width * height) / 64) * embeddingWidth(config.shape));
+      expect(made.every(Number.isFinite)).toBe(true);
+    }
+    session.release();
+  },
+);
+
+it('tensors of published folders, and of those that Transformers 5 writes, have the same names', () => {
+  const layer = 'encoder.layers.3.layer_norm1.weight';
+  for (const before of ['vision_tower.', 'vision_tower.vision_model.', 'model.vision_tower.']) {
+    expect(textModelTensor(`${before}${layer}`)).toBe(`model.vision_model.${layer}`);
+  }
+  const norm = 'multi_modal_projector.mm_soft_emb_norm.weight';
+  expect(textModelTensor(`model.${norm}`)).toBe(norm);
+  expect(textModelTensor(norm)).toBe(norm);
+});
