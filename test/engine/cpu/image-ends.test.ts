@@ -1,20 +1,18 @@
 /** Gemma 3, in which the tokens of an image see each other: texts are those of Transformers. */
-import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
-import type { EngineRequest, PromptEmbeddings, TokenOutput } from '../../../src/engine/request.ts';
+import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import { calibrateKv } from '../../../src/engine/cpu/kv-calibration.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
-import { type Arrival, bitsOf, MAX_SEQS, runCrashing } from '../../support/crashing-engine.ts';
-import { idsOf } from '../../support/embedded-prompts.ts';
+import { bitsOf, MAX_SEQS } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
-import { orLong } from '../../support/long-runs.ts';
 import { LINUX, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
-import { visionFolder, visionReference } from '../../support/vision.ts';
+import { visionFolder } from '../../support/vision.ts';
+import { expectTextsAfterCrashes, visionRequests } from '../../support/vision-requests.ts';
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
@@ -25,24 +23,11 @@ const NATIVE = { precision: 'int8', nativeKernels: { kvCacheDtype: 'float32' } }
 const IMAGE_TOKEN = 6;
 const TOKENS = 16;
 
-/** The prompts of the reference, as the front gives them to the engine. */
-async function requestsOf(): Promise<{ request: EngineRequest; greedy: number[] }[]> {
-  const { images, prompts } = await visionReference('gemma3');
-  return Object.values(prompts).map(({ ids, images: files, greedy }, index) => {
-    const promptTokenIds = Int32Array.from(ids);
-    const embeddings = files.map((file): PromptEmbeddings => {
-      const { embeddings: rows } = images[file] ?? {};
-      const start = promptTokenIds.indexOf(IMAGE_TOKEN);
-      if (rows === undefined) throw new Error(`there is no image ${file}`);
-      promptTokenIds.set(idsOf(rows, TOKENS), start);
-      return { start, rows, attentionEnd: start + TOKENS };
-    });
-    const { length: maxTokens } = greedy;
-    const id = 1 + index;
-    const request = engineRequest({ id, promptTokenIds, embeddings, maxTokens, logprobs: 3 });
-    return { request, greedy };
-  });
-}
+const requestsOf = () =>
+  visionRequests('gemma3', IMAGE_TOKEN, (_, start) => ({
+    numTokens: TOKENS,
+    attentionEnd: start + TOKENS,
+  }));
 
 /** The same, but that every token sees those before it alone. */
 function causal({ embeddings = [], ...request }: EngineRequest): EngineRequest {
@@ -105,22 +90,7 @@ it(
   async () => {
     const model = await prepareModel(SOURCE, { ...OPTIONS, precision: 'fp32' });
     const requests = await requestsOf();
-    expect(requests).toHaveLength(3);
-    const arrivals = fc.tuple(fc.nat(6), fc.nat(6), fc.nat(6));
-    const crashes = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 2 });
-    const budget = fc.integer({ min: MAX_SEQS, max: 100 });
-    fc.assert(
-      fc.property(arrivals, crashes, budget, (steps, lost, maxNumBatchedTokens) => {
-        const all = requests.map(({ request }, at): Arrival => {
-          return { atStep: steps[at] ?? 0, request };
-        });
-        const outputs = runCrashing(model, maxNumBatchedTokens, all, lost);
-        for (const { request, greedy } of requests) {
-          expect(outputs.get(request.id)?.map(({ tokenId }) => tokenId)).toEqual(greedy);
-        }
-      }),
-      { numRuns: orLong(10, 100), endOnFailure: true },
-    );
+    expectTextsAfterCrashes(model, requests);
     // Where each token sees those before it alone, it says something else.
     const others = run(
       model,

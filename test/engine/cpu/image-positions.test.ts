@@ -9,13 +9,12 @@ import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import type { EngineRequest, PromptEmbeddings, TokenOutput } from '../../../src/engine/request.ts';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import { type Arrival, bitsOf, MAX_SEQS, runCrashing } from '../../support/crashing-engine.ts';
-import { idsOf } from '../../support/embedded-prompts.ts';
+import { bitsOf, runCrashing } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
-import { orLong } from '../../support/long-runs.ts';
 import { LINUX, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
-import { QWEN_MODELS, visionFolder, visionReference } from '../../support/vision.ts';
+import { QWEN_MODELS, visionFolder } from '../../support/vision.ts';
+import { expectTextsAfterCrashes, visionRequests } from '../../support/vision-requests.ts';
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
@@ -72,25 +71,11 @@ describe('positions', () => {
   });
 });
 
-/** The prompts of a model's reference, as the front gives them to the engine. */
-async function requestsOf(name: string): Promise<{ request: EngineRequest; greedy: number[] }[]> {
-  const { images, prompts } = await visionReference(name);
-  const imageToken = 5;
-  return Object.values(prompts).map(({ ids, images: files, greedy }, index) => {
-    const promptTokenIds = Int32Array.from(ids);
-    const embeddings = files.map((file): PromptEmbeddings => {
-      const { rows: height = 0, columns: width = 0, embeddings: rows } = images[file] ?? {};
-      const start = promptTokenIds.indexOf(imageToken);
-      if (rows === undefined) throw new Error(`there is no image ${file}`);
-      promptTokenIds.set(idsOf(rows, height * width), start);
-      return { start, rows, grid: { height, width } };
-    });
-    const { length: maxTokens } = greedy;
-    const id = 1 + index;
-    const request = engineRequest({ id, promptTokenIds, embeddings, maxTokens, logprobs: 3 });
-    return { request, greedy };
-  });
-}
+const requestsOf = (name: string) =>
+  visionRequests(name, 5, ({ rows: height, columns: width }) => ({
+    numTokens: height * width,
+    grid: { height, width },
+  }));
 
 const FORMATS: readonly Pick<BuildOptions, 'precision' | 'nativeKernels' | 'calibrateKv'>[] = [
   { precision: 'fp32' },
@@ -109,23 +94,7 @@ describe.each(QWEN_MODELS)('%s', (name) => {
     needs(LINUX),
     async () => {
       const model = await prepareModel(source, { ...options, precision: 'fp32' });
-      const requests = await requestsOf(name);
-      expect(requests).toHaveLength(3);
-      const arrivals = fc.tuple(fc.nat(6), fc.nat(6), fc.nat(6));
-      const crashes = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 2 });
-      const budget = fc.integer({ min: MAX_SEQS, max: 100 });
-      fc.assert(
-        fc.property(arrivals, crashes, budget, (steps, lost, maxNumBatchedTokens) => {
-          const all = requests.map(({ request }, at): Arrival => {
-            return { atStep: steps[at] ?? 0, request };
-          });
-          const outputs = runCrashing(model, maxNumBatchedTokens, all, lost);
-          for (const { request, greedy } of requests) {
-            expect(outputs.get(request.id)?.map(({ tokenId }) => tokenId)).toEqual(greedy);
-          }
-        }),
-        { numRuns: orLong(10, 100), endOnFailure: true },
-      );
+      expectTextsAfterCrashes(model, await requestsOf(name));
     },
   );
 
