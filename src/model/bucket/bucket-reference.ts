@@ -1,4 +1,5 @@
 import { ggufModelName, isGguf } from '../gguf/gguf-names.ts';
+import { told } from '../../told.ts';
 import { ModelError } from '../model-error.ts';
 
 /** Models below a prefix of a bucket. */
@@ -35,7 +36,7 @@ export function parseBucketReference(model: string): BucketReference {
   const isBucket = BUCKET.test(bucket) && !bucket.includes('..');
   if ((scheme !== 's3' && scheme !== 'gs') || !isBucket || isOdd) {
     throw new ModelError(
-      `${JSON.stringify(model.slice(0, 300))} is no model in a bucket: expected s3://bucket/prefix or gs://bucket/prefix`,
+      `${JSON.stringify(told(model, 300))} is no model in a bucket: expected s3://bucket/prefix or gs://bucket/prefix`,
     );
   }
   const last = parts.at(-1) ?? '';
@@ -43,7 +44,7 @@ export function parseBucketReference(model: string): BucketReference {
   const prefix = (file === null ? parts : parts.slice(0, -1)).join('/');
   if (nameInCache({ scheme, bucket, prefix, file }).length > MAX_BYTES) {
     throw new ModelError(
-      `${model.slice(0, 300)} is too long: its name takes more than ${MAX_BYTES} bytes`,
+      `${told(model, 300)} is too long: its name takes more than ${MAX_BYTES} bytes`,
     );
   }
   return { scheme, bucket, prefix, file };

@@ -9,10 +9,11 @@ import { labelsOf } from '../../../src/model/encoder/encoder-labels.ts';
 import { CLASSIFIERS, encoderReference } from '../../encoder/support/encoders.ts';
 import { errorOf, post } from '../support/client.ts';
 import { servingOf } from '../support/serving-encoders.ts';
-import { encoderRuntime } from '../support/stateless-models.ts';
+import { useEncoders } from '../support/stateless-models.ts';
 import { useServers } from '../support/test-server.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 interface Classified {
   readonly data: readonly { index: number; label: string; probs: number[]; num_classes: number }[];
@@ -43,7 +44,7 @@ function near(row: readonly number[]): unknown[] {
 describe.each(CLASSIFIERS)('%s', (name) => {
   it('labels texts as Transformers does', async () => {
     const { texts, logits, probs, ids, labels } = await referenceOf(name);
-    const target = await server(servingOf(await encoderRuntime('m', name)));
+    const target = await server(servingOf(await encoders.encoder('m', name)));
     const ask = async (body: object) => {
       const response = await post(target, '/classify', { truncate_prompt_tokens: -1, ...body });
       expect(response.status).toBe(200);
@@ -66,7 +67,7 @@ describe.each(CLASSIFIERS)('%s', (name) => {
 
   it('predicts in TEI form, a text, a pair or a list of them, the likeliest first', async () => {
     const { pair, labels, probs, ofPair, texts, logits } = await referenceOf(name);
-    const target = await server(servingOf(await encoderRuntime('m', name)));
+    const target = await server(servingOf(await encoders.encoder('m', name)));
     const ask = async (inputs: unknown, more = {}) => {
       const response = await post(target, '/predict', { inputs, truncate: true, ...more });
       expect(response.status).toBe(200);
@@ -92,8 +93,8 @@ describe.each(CLASSIFIERS)('%s', (name) => {
 });
 
 test('a model without labels says so, and one with too many for an answer', async () => {
-  const plain = await encoderRuntime('plain', 'bert');
-  const wide = await encoderRuntime('wide', 'bert-classifier');
+  const plain = await encoders.encoder('plain', 'bert');
+  const wide = await encoders.encoder('wide', 'bert-classifier');
   const names = Array.from({ length: 16_384 }, (_, index) => String(index));
   const asked: number[] = [];
   const encoder = {
@@ -124,7 +125,7 @@ test('a model without labels says so, and one with too many for an answer', asyn
 test.each([[[]], [['a', 'b', 'c']], [[['a'], 'b', 3]], [[[]]], [{}], [3], [undefined]])(
   '/predict refuses %j',
   async (inputs) => {
-    const target = await server(servingOf(await encoderRuntime('m', 'bert-classifier')));
+    const target = await server(servingOf(await encoders.encoder('m', 'bert-classifier')));
     expect((await errorOf(await post(target, '/predict', { inputs }), 400)).param).toBe('inputs');
   },
 );
@@ -136,7 +137,7 @@ test('a model that generates text labels none', async () => {
 });
 
 test('logits of texts are kept as vectors are, those of pairs are not', async () => {
-  const { encoder } = await encoderRuntime('m', 'bert-classifier');
+  const { encoder } = await encoders.encoder('m', 'bert-classifier');
   if (!(encoder instanceof TextModel)) throw new Error('no text model');
   const cache = new EmbeddingCache(
     new TwoLevelCache({ maxBytes: 2 ** 20, maxEntryBytes: 2 ** 20, ttlMs: 60_000 }),

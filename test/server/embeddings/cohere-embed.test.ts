@@ -4,10 +4,11 @@ import { encoderReference } from '../../encoder/support/encoders.ts';
 import { cohereEmbedAnswer } from '../../../src/server/embeddings/cohere-embed.ts';
 import { post } from '../support/client.ts';
 import { servingOf } from '../support/serving-encoders.ts';
-import { encoderRuntime } from '../support/stateless-models.ts';
+import { useEncoders } from '../support/stateless-models.ts';
 import { useServers } from '../support/test-server.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 interface Embedded {
   readonly embeddings: Readonly<Record<string, readonly (readonly number[])[]>>;
@@ -20,7 +21,7 @@ function near(rows: readonly (readonly number[])[]): unknown[] {
 
 test('gives the vectors of sentence-transformers, with the prompt of what the texts are', async () => {
   const { texts, vectors, prompt, ids } = await encoderReference('bert');
-  const target = await server(servingOf(await encoderRuntime('m', 'bert')));
+  const target = await server(servingOf(await encoders.encoder('m', 'bert')));
   const ask = async (body: object) => {
     const response = await post(target, '/v2/embed', { model: 'm', texts, ...body });
     expect(response.status).toBe(200);
@@ -70,7 +71,7 @@ test.each([
   [{ texts: ['a'], input_type: 'audio' }, 'input_type'],
   [{ texts: ['the cat '.repeat(99)], truncate: 'NONE' }, 'tokens'],
 ])("%j is refused in Cohere's form", async (body, message) => {
-  const target = await server(servingOf(await encoderRuntime('m', 'bert')));
+  const target = await server(servingOf(await encoders.encoder('m', 'bert')));
   const response = await post(target, '/v2/embed', body);
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({ message: expect.stringContaining(message) });

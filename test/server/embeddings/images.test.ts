@@ -13,10 +13,11 @@ import {
 } from '../../support/dual-encoders.ts';
 import { errorOf, post, type Target } from '../support/client.ts';
 import { servingOf } from '../support/serving-encoders.ts';
-import { dualRuntime, encoderRuntime } from '../support/stateless-models.ts';
+import { useEncoders } from '../support/stateless-models.ts';
 import { useServers } from '../support/test-server.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 const embedded = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.array(z.number()) })),
@@ -36,7 +37,7 @@ const rankedDocuments = z.object({
 const labelled = z.array(z.object({ label: z.string(), score: z.number() }));
 
 async function dual(name: DualName): Promise<Target> {
-  return await server(servingOf(await dualRuntime('org/dual', name)));
+  return await server(servingOf(await encoders.dual('org/dual', name)));
 }
 
 async function ask<T>(
@@ -211,7 +212,7 @@ test('the example finds images by words, with the client of OpenAI', async () =>
 });
 
 test('a model that takes texts alone refuses images', async () => {
-  const target = await server(servingOf(await encoderRuntime('bert', 'bert')));
+  const target = await server(servingOf(await encoders.encoder('bert', 'bert')));
   const image = { image: 'AAAA' };
   for (const [path, body] of [
     ['/v1/embeddings', { input: ['a', image] }],

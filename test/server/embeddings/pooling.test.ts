@@ -9,10 +9,11 @@ import { LIMITS } from '../../../src/limits.ts';
 import { matrixJson, poolingAnswer } from '../../../src/server/embeddings/pooling.ts';
 import { errorOf, post } from '../support/client.ts';
 import { servingOf } from '../support/serving-encoders.ts';
-import { encoderRuntime } from '../support/stateless-models.ts';
+import { useEncoders } from '../support/stateless-models.ts';
 import { useServers } from '../support/test-server.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 const matrices = z.array(z.array(z.array(z.number())));
 const pooled = z.object({
@@ -40,7 +41,7 @@ describe.each(['bert', 'xlm-roberta'])('%s', (name) => {
   it('gives the vectors of tokens, whatever they are computed beside', async () => {
     const { ids } = await encoderReference(name);
     const expected = await tokensOf(name);
-    const target = await server(servingOf(await encoderRuntime('m', name)));
+    const target = await server(servingOf(await encoders.encoder('m', name)));
     const all = await post(target, '/embed_all', { inputs: ids });
     expect(await all.json()).toEqual(expected.map(near));
     const asked = await Promise.all([
@@ -64,7 +65,7 @@ describe.each(['bert', 'xlm-roberta'])('%s', (name) => {
 test('/pooling gives vectors of texts and logits of labels too', async () => {
   const [embedder, classifier] = ['bert', 'bert-classifier'] as const;
   const target = await server(
-    servingOf(await encoderRuntime('e', embedder), await encoderRuntime('c', classifier)),
+    servingOf(await encoders.encoder('e', embedder), await encoders.encoder('c', classifier)),
   );
   const ask = async (body: object) =>
     pooled.parse(await (await post(target, '/pooling', body)).json()).data.map(({ data }) => data);
@@ -102,7 +103,7 @@ test('a model that generates text gives vectors of texts, and none of tokens', a
 });
 
 test('more than an answer may have is refused before it is computed', async () => {
-  const { encoder } = await encoderRuntime('m', 'bert');
+  const { encoder } = await encoders.encoder('m', 'bert');
   if (!(encoder instanceof TextModel)) throw new Error('no text model');
   const caller = { client: '', signal: new AbortController().signal };
   vi.spyOn(LIMITS, 'tensorOutputBytes', 'get').mockReturnValue(4 * 16 * 10);

@@ -4,10 +4,11 @@ import { LIMITS } from '../../../src/limits.ts';
 import { encoderReference } from '../../encoder/support/encoders.ts';
 import { errorOf, post } from '../support/client.ts';
 import { servingOf } from '../support/serving-encoders.ts';
-import { encoderRuntime } from '../support/stateless-models.ts';
+import { useEncoders } from '../support/stateless-models.ts';
 import { useServers } from '../support/test-server.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 /** Tokens of the model. */
 const VOCABULARY = 74;
@@ -15,7 +16,7 @@ const VOCABULARY = 74;
 type Weights = readonly { readonly index: number; readonly value: number }[];
 
 async function sparse() {
-  return await server(servingOf(await encoderRuntime('m', 'bert-splade')));
+  return await server(servingOf(await encoders.encoder('m', 'bert-splade')));
 }
 
 function weightsOf(row: readonly number[]): unknown[] {
@@ -46,7 +47,7 @@ describe('/embed_sparse', () => {
   });
 
   it('refuses what would be too large before it tokenizes', async () => {
-    const target = await server(servingOf(await encoderRuntime('m', 'bert-splade')));
+    const target = await server(servingOf(await encoders.encoder('m', 'bert-splade')));
     const { ids } = await encoderReference('bert-splade');
     vi.spyOn(LIMITS, 'tensorOutputBytes', 'get').mockReturnValue(4 * VOCABULARY);
     onTestFinished(() => void vi.restoreAllMocks());
@@ -59,9 +60,9 @@ describe('/embed_sparse', () => {
 test('models do what they are for alone', async () => {
   const target = await server(
     servingOf(
-      await encoderRuntime('sparse', 'bert-splade'),
-      await encoderRuntime('dense', 'bert'),
-      await encoderRuntime('labels', 'bert-classifier'),
+      await encoders.encoder('sparse', 'bert-splade'),
+      await encoders.encoder('dense', 'bert'),
+      await encoders.encoder('labels', 'bert-classifier'),
     ),
   );
   const ask = async (model: string, path: string, body: object) => {

@@ -5,16 +5,17 @@ import { zeroShotScores } from '../../../src/server/embeddings/zero-shot.ts';
 import { familyFolder, familyReference } from '../../encoder/support/encoder-families.ts';
 import { errorOf, post } from '../support/client.ts';
 import { servingOf } from '../support/serving-encoders.ts';
-import { encoderRuntime, encoderRuntimeIn } from '../support/stateless-models.ts';
+import { useEncoders } from '../support/stateless-models.ts';
 import { useServers } from '../support/test-server.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 type Told = readonly { readonly label: string; readonly score: number }[];
 
 async function inference() {
   return await server(
-    servingOf(await encoderRuntimeIn('org/nli', await familyFolder('bert', 'labels'))),
+    servingOf(await encoders.encoderIn('org/nli', () => familyFolder('bert', 'labels'))),
   );
 }
 
@@ -85,7 +86,7 @@ describe('/models/{model}', () => {
 });
 
 test('models that infer nothing are refused, and others are not found', async () => {
-  const target = await server(servingOf(await encoderRuntime('mood', 'bert-classifier')));
+  const target = await server(servingOf(await encoders.encoder('mood', 'bert-classifier')));
   const body = { inputs: 'a', parameters: { candidate_labels: ['a'] } };
   const error = await errorOf(await post(target, '/models/mood', body), 400);
   expect(error.message).toContain('begins with `entail`');

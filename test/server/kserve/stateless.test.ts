@@ -5,16 +5,12 @@ import { encoderReference } from '../../encoder/support/encoders.ts';
 import { TensorProto_DataType } from '../../../src/onnx/onnx_pb.ts';
 import type { AnyRuntime } from '../../../src/server/runtimes.ts';
 import { post, type Target } from '../support/client.ts';
-import {
-  encoderRuntime,
-  pairGraph,
-  tableGraph,
-  tensorRuntime,
-} from '../support/stateless-models.ts';
+import { useEncoders, pairGraph, tableGraph, tensorRuntime } from '../support/stateless-models.ts';
 import { MODEL, useServers } from '../support/test-server.ts';
 import { fakeReading } from '../../support/fake-engine.ts';
 
 const server = useServers();
+const encoders = useEncoders();
 
 async function serving(...models: AnyRuntime[]) {
   return server({
@@ -171,7 +167,7 @@ describe('an ONNX model without state', () => {
 
 describe('text encoders', () => {
   it('give vectors', async () => {
-    const target = await serving(await encoderRuntime('bert', 'bert'));
+    const target = await serving(await encoders.encoder('bert', 'bert'));
     const { texts, vectors } = await encoderReference('bert');
     const dim = vectors[0]?.length ?? 0;
     const body = {
@@ -198,7 +194,7 @@ describe('text encoders', () => {
   });
 
   it('that score pairs give scores', async () => {
-    const target = await serving(await encoderRuntime('reranker', 'bert-reranker'));
+    const target = await serving(await encoders.encoder('reranker', 'bert-reranker'));
     const { query, documents, scores } = await encoderReference('bert-reranker');
     const ask = (queries: string[]) => ({
       inputs: [

@@ -2,7 +2,7 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { pino } from 'pino';
 import type { z } from 'zod';
 import { TENSOR_BATCHING } from '../../../src/front/batching/default-batching.ts';
@@ -86,51 +86,75 @@ async function startTensors(graph: Uint8Array): Promise<TensorModel> {
   return tensors;
 }
 
-/** One of the tiny encoders of test/fixtures/encoders. */
-export function encoderRuntime(id: string, name: string): Promise<EncoderRuntime> {
-  return encoderRuntimeIn(id, encoderFolder(name));
+/** Encoders in processes of their own: each is opened at its first use, and closed after a file's last test. */
+export interface Encoders {
+  /** One of the tiny encoders of test/fixtures/encoders. */
+  encoder(id: string, name: string): Promise<EncoderRuntime>;
+  /** One of a folder that is made for it. */
+  encoderIn(id: string, makeFolder: () => Promise<string>): Promise<EncoderRuntime>;
+  /** One of the models of test/fixtures/dual-encoders, with both towers. */
+  dual(id: string, name: DualName): Promise<EncoderRuntime>;
 }
 
-export async function encoderRuntimeIn(id: string, folder: string): Promise<EncoderRuntime> {
-  const cache = await temporaryCache();
-  onTestFinished(() => cache.remove());
-  const encoder = await TextModel.open({
-    folder,
-    precision: 'fp32',
-    cacheDirectory: cache.path,
-    threads: 1,
-    tokenizerThreads: 1,
-    runTimeoutMs: 60_000,
-    batching: TENSOR_BATCHING,
+/** To be called once in a file, outside of its tests. */
+export function useEncoders(): Encoders {
+  const opened = new Map<string, Promise<EncoderRuntime>>();
+  const closers: (() => void | Promise<void>)[] = [];
+  afterAll(async () => {
+    for (const close of closers.toReversed()) await close();
   });
-  onTestFinished(() => encoder.stop());
-  await encoder.start();
-  const engine = { state: 'ready', silentMs: 0 } as const;
-  return { kind: 'encoder', encoder, engine, admission: IDLE, ...served(id) };
-}
-
-/** One of the models of test/fixtures/dual-encoders, with both towers. */
-export async function dualRuntime(id: string, name: DualName): Promise<EncoderRuntime> {
-  const folder = dualFolder(name);
-  const pool = new ImagePool();
-  const opened = await openImageTower({
-    name: id,
-    folder,
-    precision: 'fp32',
-    cacheDirectory: await temporaryDirectory(),
-    threads: 1,
-    runTimeoutMs: 60_000,
-    batching: TENSOR_BATCHING,
-    pool,
-    logger: pino({ level: 'silent' }),
-  });
-  if (opened === null) throw new Error(`${name} takes no images`);
-  onTestFinished(async () => {
-    pool.close();
-    await opened.model.stop();
-  });
-  await opened.model.start();
-  return { ...(await encoderRuntimeIn(id, folder)), images: opened.tower };
+  const once = async (key: string, open: () => Promise<EncoderRuntime>) => {
+    const found = opened.get(key) ?? open();
+    opened.set(key, found);
+    return await found;
+  };
+  const cacheDirectory = async () => {
+    const cache = await temporaryCache();
+    closers.push(() => cache.remove());
+    return cache.path;
+  };
+  const openEncoder = async (id: string, folder: string): Promise<EncoderRuntime> => {
+    const encoder = await TextModel.open({
+      folder,
+      precision: 'fp32',
+      cacheDirectory: await cacheDirectory(),
+      threads: 1,
+      tokenizerThreads: 1,
+      runTimeoutMs: 60_000,
+      batching: TENSOR_BATCHING,
+    });
+    closers.push(() => encoder.stop());
+    await encoder.start();
+    const engine = { state: 'ready', silentMs: 0 } as const;
+    return { kind: 'encoder', encoder, engine, admission: IDLE, ...served(id) };
+  };
+  const openDual = async (id: string, name: DualName): Promise<EncoderRuntime> => {
+    const folder = dualFolder(name);
+    const pool = new ImagePool();
+    const images = await openImageTower({
+      name: id,
+      folder,
+      precision: 'fp32',
+      cacheDirectory: await cacheDirectory(),
+      threads: 1,
+      runTimeoutMs: 60_000,
+      batching: TENSOR_BATCHING,
+      pool,
+      logger: pino({ level: 'silent' }),
+    });
+    if (images === null) throw new Error(`${name} takes no images`);
+    closers.push(async () => {
+      pool.close();
+      await images.model.stop();
+    });
+    await images.model.start();
+    return { ...(await openEncoder(id, folder)), images: images.tower };
+  };
+  return {
+    encoder: (id, name) => once(`${id} ${name}`, () => openEncoder(id, encoderFolder(name))),
+    encoderIn: (id, makeFolder) => once(id, async () => openEncoder(id, await makeFolder())),
+    dual: (id, name) => once(`${id} dual ${name}`, () => openDual(id, name)),
+  };
 }
 
 const IDLE = { close: () => {}, onIdle: async () => {} };
