@@ -1,3 +1,4 @@
+import { afterAll } from 'vitest';
 import { elementTypeValue } from '../../src/ort/element-type.ts';
 import type { AttributeValue } from '../../src/onnx/attributes.ts';
 import { GraphBuilder, NATIVE_DOMAIN } from '../../src/onnx/graph-builder.ts';
@@ -38,7 +39,31 @@ export function presentInstructions(): string[] {
   );
 }
 
-/** Runs one operator of native/ in a session of its own, on an instruction set. */
+/** The sessions that were used last, by their graphs and how they run: to make one takes longer than to run it. */
+const sessions = new Map<string, Session>();
+const MAX_SESSIONS = 64;
+
+afterAll(() => {
+  for (const session of sessions.values()) session.release();
+  sessions.clear();
+});
+
+function sessionOf(graph: Uint8Array, instructions: string | null, threads: number): Session {
+  const key = `${instructions} ${threads} ${Buffer.from(graph).toString('base64')}`;
+  const options = { nativeKernels: true, intraOpThreads: threads, spinning: false } as const;
+  const session =
+    sessions.get(key) ?? withInstructions(instructions, () => new Session(graph, options));
+  sessions.delete(key);
+  sessions.set(key, session);
+  const [oldest] = sessions;
+  if (sessions.size > MAX_SESSIONS && oldest !== undefined) {
+    sessions.delete(oldest[0]);
+    oldest[1].release();
+  }
+  return session;
+}
+
+/** Runs one operator of native/ on an instruction set. */
 export function runNode(
   { opType, attributes, inputs, outputs }: NodeCall,
   instructions: string | null = null,
@@ -57,15 +82,7 @@ export function runNode(
   });
   for (const [index, { type, shape }] of outputs.entries())
     graph.output(`out${index}`, type, shape);
-  const session = withInstructions(
-    instructions,
-    () =>
-      new Session(graph.toBytes(), {
-        nativeKernels: true,
-        intraOpThreads: threads,
-        spinning: false,
-      }),
-  );
+  const session = sessionOf(graph.toBytes(), instructions, threads);
   const binding = new IoBinding(session);
   const tensors = [...inputs, ...outputs].map((value) => value && tensorOf(value));
   for (const [index, name] of inputNames.entries()) {
@@ -80,7 +97,6 @@ export function runNode(
     session.run(binding);
   } finally {
     for (const tensor of tensors) tensor?.release();
-    session.release();
   }
 }
 
