@@ -19,7 +19,7 @@ import { garbled, mutated, nested } from './support/mutations.ts';
 import { valuesOf } from './support/schema-arbitrary.ts';
 import { withLimits } from './support/short-answers.ts';
 
-const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? orLong(5, 20));
+const NUM_RUNS = Number(process.env['CHAIRLIFT_FUZZ_RUNS'] ?? orLong(2, 20));
 /** Everybody's run is the same each time; long ones look for what is new. */
 const RUNS = {
   numRuns: NUM_RUNS,

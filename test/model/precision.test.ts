@@ -17,6 +17,7 @@ import {
   PRECISIONS,
 } from '../../src/model/manifest.ts';
 import type { NativePrecision } from '../../src/model/native/native-format.ts';
+import { everyOrLong } from '../support/long-runs.ts';
 import { DecoderRun } from '../support/decoder-run.ts';
 import { calibrationWith } from '../support/static-calibration.ts';
 
@@ -119,16 +120,18 @@ async function nativeLogits(
   });
 }
 
-test.each([
+const NATIVE_CASES = [
   ['int8', 'float32', 0.6, 11],
+  ['int8-static', 'float32', 1.5, 11],
   ['int8', 'float16', 0.6, 11],
   ['int8', 'int8', 0.6, 11],
-  ['int8-blocks', 'float32', 0.6, 11],
-  ['int8-static', 'float32', 1.5, 11],
-  ['int4-mixed', 'float32', 1.5, 10],
   ['int4', 'float32', 2.5, 10],
+  ['int8-blocks', 'float32', 0.6, 11],
+  ['int4-mixed', 'float32', 1.5, 10],
   ['int4', 'float16', 2.5, 10],
-] as const)(
+] as const;
+
+test.each(everyOrLong(2, NATIVE_CASES))(
   "with native kernels in %s and a KV cache of %s summit's logits stay as near",
   async (precision, kvCacheDtype, tolerance, sameTokens) => {
     const { largest, same } = deviation(await nativeLogits(precision, kvCacheDtype));

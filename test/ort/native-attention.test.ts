@@ -8,7 +8,7 @@ import {
 } from '../support/native-node.ts';
 import { nativePositionWidth } from '../../src/model/native/position-width.ts';
 import { attend, type ReferenceAttention } from '../support/native-reference.ts';
-import { orLong } from '../support/long-runs.ts';
+import { everyOrLong, orLong } from '../support/long-runs.ts';
 
 type CacheType = 'float' | 'float16' | 'int8';
 
@@ -277,7 +277,7 @@ const ENDS = Array.from(
   (_, token) => IMAGES.find(([first, end]) => first <= token && token < end)?.[1] ?? 0,
 );
 
-describe.each(SHAPES)('tokens that see all of an image, %j', (shape) => {
+describe.each(everyOrLong(2, SHAPES))('tokens that see all of an image, %j', (shape) => {
   const a = reference(shape);
   let expected: number[];
   beforeAll(() => {

@@ -29,7 +29,7 @@ import {
 } from '../../support/embedded-prompts.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { FAMILY_FIXTURES } from '../../support/families.ts';
-import { orLong } from '../../support/long-runs.ts';
+import { everyOrLong, orLong } from '../../support/long-runs.ts';
 import { LINUX, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
@@ -85,42 +85,47 @@ const withEmbeddings = ({ request, stretches }: Embedded, rows: TokenRows): Engi
   ...embeddedPrompt(request.promptTokenIds, stretches, rows),
 });
 
-describe.each([
+const ALL_COMPUTED = [
   ...COMPUTED,
   ['fp16', 'float32', 'onnxruntime'] as const,
   ['int8-blocks', 'float32', 'native'] as const,
   ['int4-mixed', 'float32', 'native'] as const,
-])('%s with a KV cache of %s and kernels of %s', (...computed) => {
-  it(
-    'gives the bits of tokens, in any batch, any chunks, after a crash',
-    needs(LINUX),
-    async () => {
-      const model = await buildSummit(takesEmbeddings, computed);
-      const rows = await tokenRows(model);
-      const crashes = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 2 });
-      const budget = fc.integer({ min: MAX_SEQS, max: 100 });
-      // Engine over a graph that takes none.
-      const text = openCrashing(await buildSummit({ cacheDirectory: cache.path }, computed), 128);
-      let salt = 0;
-      fc.assert(
-        fc.property(arrivals, crashes, budget, (all, lost, maxNumBatchedTokens) => {
-          const embedded = all.map((each): Arrival => {
-            return { atStep: each.atStep, request: withEmbeddings(each, rows) };
-          });
-          const outputs = runCrashing(model, maxNumBatchedTokens, embedded, lost);
-          for (const { request } of all) {
-            text.engine.add({ ...request, cacheSalt: `${salt++}` });
-            const alone: TokenOutput[] = [];
-            while (text.engine.hasWork) alone.push(...text.engine.step());
-            expect(bitsOf(outputs.get(request.id))).toEqual(bitsOf(alone));
-          }
-        }),
-        { numRuns: orLong(3, 8), endOnFailure: true },
-      );
-      text.decoder.release();
-    },
-  );
-});
+];
+
+describe.each(everyOrLong(3, ALL_COMPUTED))(
+  '%s with a KV cache of %s and kernels of %s',
+  (...computed) => {
+    it(
+      'gives the bits of tokens, in any batch, any chunks, after a crash',
+      needs(LINUX),
+      async () => {
+        const model = await buildSummit(takesEmbeddings, computed);
+        const rows = await tokenRows(model);
+        const crashes = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 2 });
+        const budget = fc.integer({ min: MAX_SEQS, max: 100 });
+        // Engine over a graph that takes none.
+        const text = openCrashing(await buildSummit({ cacheDirectory: cache.path }, computed), 128);
+        let salt = 0;
+        fc.assert(
+          fc.property(arrivals, crashes, budget, (all, lost, maxNumBatchedTokens) => {
+            const embedded = all.map((each): Arrival => {
+              return { atStep: each.atStep, request: withEmbeddings(each, rows) };
+            });
+            const outputs = runCrashing(model, maxNumBatchedTokens, embedded, lost);
+            for (const { request } of all) {
+              text.engine.add({ ...request, cacheSalt: `${salt++}` });
+              const alone: TokenOutput[] = [];
+              while (text.engine.hasWork) alone.push(...text.engine.step());
+              expect(bitsOf(outputs.get(request.id))).toEqual(bitsOf(alone));
+            }
+          }),
+          { numRuns: orLong(3, 8), endOnFailure: true },
+        );
+        text.decoder.release();
+      },
+    );
+  },
+);
 
 /** Runs requests to their end, one after the other or all at once. */
 function run(

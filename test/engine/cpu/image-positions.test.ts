@@ -9,6 +9,7 @@ import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import type { EngineRequest, PromptEmbeddings, TokenOutput } from '../../../src/engine/request.ts';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { bitsOf, runCrashing } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { LINUX, needs } from '../../support/needs.ts';
@@ -98,7 +99,7 @@ describe.each(QWEN_MODELS)('%s', (name) => {
     },
   );
 
-  it.each(FORMATS)('turns heads by the grid in %o', async (format) => {
+  it.each(everyOrLong(3, FORMATS))('turns heads by the grid in %o', async (format) => {
     const model = await prepareModel(source, { ...options, ...format });
     const requests = (await requestsOf(name)).map(({ request }) => request);
     const run = (all: readonly EngineRequest[], budget: number) =>

@@ -20,6 +20,7 @@ import {
   preparedAdapter,
   runTogether,
 } from '../../support/adapter-texts.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { OneText } from '../../support/one-text.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
@@ -53,7 +54,9 @@ const openDecoder = (family: string, maxActive: number, graphs?: AdapterGraphs) 
 const MERGED_ONLY = ['gemma2-dora', 'granite-saved', 'olmo2-embedding'];
 const ADAPTERS = await readdir(join(FIXTURES, 'adapters'));
 
-describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('%s', (name) => {
+const LIVE = ADAPTERS.filter((name) => !MERGED_ONLY.includes(name));
+
+describe.each(LIVE)('%s', (name) => {
   it('gives the logits and greedy tokens of PEFT, and leaves the model as it is', async () => {
     const { family, ids, greedy, logits } = await referenceOf(name);
     const decoder = await openDecoder(family, 2);
@@ -75,7 +78,7 @@ describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('%s', (nam
   });
 });
 
-describe.each(ADAPTERS.filter((name) => !MERGED_ONLY.includes(name)))('native %s', (name) => {
+describe.each(everyOrLong(2, LIVE))('native %s', (name) => {
   it('gives what PEFT gives in int8, and leaves the model as it is', async () => {
     const { family, ids, logits } = await referenceOf(name);
     const decoder = await openDecoder(family, 2, { precision: 'int8', kernels: 'native' });

@@ -10,7 +10,7 @@ import { schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { builtModels } from '../../support/built-models.ts';
 import { CheckedEngine } from '../../support/checked-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
-import { orLong } from '../../support/long-runs.ts';
+import { everyOrLong, orLong } from '../../support/long-runs.ts';
 import { RandomDrafts } from '../../support/random-drafts.ts';
 
 const models = await builtModels();
@@ -79,8 +79,8 @@ async function run(
 }
 
 const ways: Record<string, Partial<Omit<EngineRequest, 'sampling'>> & { sampling?: object }> = {
-  greedy: {},
   sampled: { sampling: { temperature: 0.8, topP: 0.95 } },
+  greedy: {},
   'with penalties, bans and a least length': {
     sampling: { temperature: 0.6, repetitionPenalty: 1.2, frequencyPenalty: 0.3 },
     badWords: [Int32Array.of(35), Int32Array.of(300, 301)],
@@ -129,7 +129,7 @@ async function expectTheSameRest(requests: readonly EngineRequest[], source: Spe
 }
 
 describe.each(['ngram', 'draft'] as const)('speculation on summit with drafts of %s', (source) => {
-  it.each(Object.keys(ways))('changes no text, %s', async (way) => {
+  it.each(everyOrLong(2, Object.keys(ways)))('changes no text, %s', async (way) => {
     const requests = requestsFor(way);
     const plain = await runPlainly(`free, ${way}`, requests);
     const speculative = await run(requests, source);
@@ -206,7 +206,7 @@ async function constrainedFor(way: string): Promise<EngineRequest[]> {
 }
 
 describe.each(['ngram', 'draft'] as const)('constrained texts with drafts of %s', (source) => {
-  it.each(Object.keys(ways))('stay the same, %s', async (way) => {
+  it.each(everyOrLong(2, Object.keys(ways)))('stay the same, %s', async (way) => {
     const requests = await constrainedFor(way);
     const plain = await runPlainly(`constrained, ${way}`, requests);
     const speculative = await run(requests, source);

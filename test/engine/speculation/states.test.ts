@@ -9,6 +9,7 @@ import { Speculator } from '../../../src/engine/speculation/speculator.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { CheckedSlots } from '../../support/checked-slots.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { HYBRID_FIXTURES } from '../../support/family-text.ts';
@@ -65,7 +66,7 @@ function requestsOf(isConstrained: boolean): EngineRequest[] {
   });
 }
 
-describe.each(readdirSync(HYBRID_FIXTURES).toSorted())('%s with drafts', (name) => {
+describe.each(everyOrLong(2, readdirSync(HYBRID_FIXTURES).toSorted()))('%s with drafts', (name) => {
   /** That texts are the same with drafts, of which some tokens came true. @returns counters of that run */
   async function expectTheSame(requests: readonly EngineRequest[]) {
     const source = { kind: 'folder', path: await longHybrid(name, cache.path) } as const;

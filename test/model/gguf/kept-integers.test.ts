@@ -9,6 +9,7 @@ import { compareWeights } from '../../../src/model/compare/compare-weights.ts';
 import { inspectGguf } from '../../../src/model/gguf/gguf-checkpoint.ts';
 import { tensorType } from '../../../src/model/gguf/tensor-types.ts';
 import { float32ToFloat16 } from '../../../src/model/huggingface/float-conversion.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { deviation, Text } from '../../support/family-text.ts';
 import {
   float,
@@ -188,7 +189,7 @@ const pure = (name: TypeName, precision: 'int8' | 'int4', form: string): Case =>
   numExperts: 0,
 });
 
-describe.each<Case>([
+const CASES: readonly Case[] = [
   pure('Q4_0', 'int4', '4 bits in blocks of 32'),
   pure('Q4_1', 'int4', '4 bits in blocks of 32 with offsets'),
   pure('Q5_0', 'int8', '8 bits in blocks of 32'),
@@ -213,7 +214,9 @@ describe.each<Case>([
     name: 'mixture',
     numExperts: 8,
   },
-])('$name', ({ name, precision, forms, typeOf, numExperts }) => {
+];
+
+describe.each(everyOrLong(2, CASES))('$name', ({ name, precision, forms, typeOf, numExperts }) => {
   it(`is kept in ${precision}`, async () => {
     const path = await writeModel(name, typeOf, numExperts);
     const description = forms.join(', ');
