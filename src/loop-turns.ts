@@ -9,12 +9,17 @@ import { RoundRobin } from './round-robin.ts';
  */
 export class LoopTurns {
   readonly #perTurn: number;
+  readonly #later: (run: () => void) => void;
   readonly #waiting = new RoundRobin<() => void>();
   #numBegun = 0;
 
-  /** @param perTurn pieces of work that begin in a turn */
-  constructor(perTurn: number) {
+  /**
+   * @param perTurn pieces of work that begin in a turn
+   * @param later calls back in a later turn
+   */
+  constructor(perTurn: number, later: (run: () => void) => void = afterConnections) {
     this.#perTurn = perTurn;
+    this.#later = later;
   }
 
   /** Resolves when a piece of work of a client may begin. */
@@ -31,7 +36,7 @@ export class LoopTurns {
       this.#turn();
       throw error;
     };
-    afterConnections(guarded(turn, goOn));
+    this.#later(guarded(turn, goOn));
   }
 
   #turn(): void {

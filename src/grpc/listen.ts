@@ -106,7 +106,8 @@ export async function listenGrpc(
     PROBES.has(String(headers[':path'])) ||
     context.keys.isAdmin(headers);
   http2.on('session', guarded(open, cut));
-  const turns = new LoopTurns(LIMITS.requestsPerTurn);
+  // Not after connections: meanwhile a call's frames wait as objects, each of many times its bytes.
+  const turns = new LoopTurns(LIMITS.requestsPerTurn, setImmediate);
   const serve = async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> => {
     try {
       // Its close says the same.
