@@ -8,17 +8,14 @@ bytes that it is resized to. Its window is shorter than an image, and greedy tok
 causal, so that both bounds of attention show.
 """
 
-import argparse
 import base64
-import json
-import shutil
 from pathlib import Path
 
-import numpy as np
 import torch
 import transformers
 
-from vision import PROMPTS, base64_of, images, prompt, randomize, read, tokenizer
+from vision import base64_of, read, tokenizer
+from vision_folder import bytes_of, write_cases, write_folder
 
 SPECIAL = [
     "<|endoftext|>",
@@ -125,50 +122,29 @@ def tower(model, processor, path: Path) -> dict:
     values = processor.image_processor(read(path), return_tensors="pt")["pixel_values"]
     with torch.no_grad():
         features = model.get_image_features(values).pooler_output
-    pixels = values.numpy()[0].transpose(1, 2, 0).astype(np.float64)
-    bytes_ = np.rint((pixels * STD + MEAN) * 255)
-    assert np.abs((bytes_ / 255 - MEAN) / STD - pixels).max() < 1e-5
+    bytes_ = bytes_of(values.numpy()[0].transpose(1, 2, 0), MEAN, STD)
     return {
         "rows": 0,
         "columns": 0,
         "placeholder": processor.replace_image_token({"num_crops": [0]}, 0),
-        "patches": base64.b64encode(bytes_.astype(np.uint8).tobytes()).decode(),
+        "patches": base64.b64encode(bytes_.tobytes()).decode(),
         "embeddings": base64_of(features),
     }
 
 
-def write(folder: Path, image_folder: Path) -> None:
+def write(folder: Path, image_folder: Path, _case: None) -> None:
     processor = processor_of()
-    for seed in range(20000):
-        model = model_of(processor.tokenizer)
-        model.set_attn_implementation("eager")
-        randomize(model, seed)
-        model.eval()
-        prompts = {}
-        for name, turns in PROMPTS.items():
-            made = prompt(model, processor, image_folder, turns, len(SPECIAL), inputs_of)
-            if made is None or says_so_anyway(model, processor, image_folder, made):
-                break
-            prompts[name] = made
-        if len(prompts) == len(PROMPTS):
-            break
-    towers = {name: tower(model, processor, image_folder / name) for name in images()}
-    shutil.rmtree(folder, ignore_errors=True)
-    model.to(torch.bfloat16).save_pretrained(folder)
-    (folder / "generation_config.json").unlink()
-    processor.save_pretrained(folder)
-    reference = {"images": towers, "prompts": prompts}
-    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
-    print(folder.name, "seed", seed, [len(each["ids"]) for each in prompts.values()])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    write(arguments.folder / "gemma3", arguments.folder / "images")
+    write_folder(
+        folder,
+        image_folder,
+        processor,
+        lambda: model_of(processor.tokenizer),
+        lambda model, path: tower(model, processor, path),
+        len(SPECIAL),
+        inputs_of,
+        lambda model, made: says_so_anyway(model, processor, image_folder, made),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    write_cases(__doc__, {"gemma3": None}, write)

@@ -7,17 +7,15 @@ Folders and reference.json are as vision.py writes them, with its images; of an 
 the square that is seen.
 """
 
-import argparse
 import base64
-import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
 
-from vision import PROMPTS, TEXT_MODEL, base64_of, images, prompt, randomize, read, tokenizer
+from vision import TEXT_MODEL, base64_of, read, tokenizer
+from vision_folder import bytes_of, write_cases, write_folder
 
 SPECIAL = ["<|endoftext|>", "<s>", "</s>", "<image>"]
 TEMPLATE = (
@@ -104,52 +102,28 @@ def tower(model, processor, path: Path) -> dict:
     with torch.no_grad():
         (features,) = model.get_image_features(values, layer, strategy).pooler_output
     mean, std = np.array(image_processor.image_mean), np.array(image_processor.image_std)
-    pixels = values.numpy()[0].transpose(1, 2, 0).astype(np.float64)
-    bytes_ = np.rint((pixels * std + mean) * 255)
-    assert np.abs((bytes_ / 255 - mean) / std - pixels).max() < 1e-5
+    bytes_ = bytes_of(values.numpy()[0].transpose(1, 2, 0), mean, std)
     return {
         "rows": 0,
         "columns": 0,
         "placeholder": processor.replace_image_token(made, 0),
-        "patches": base64.b64encode(bytes_.astype(np.uint8).tobytes()).decode(),
+        "patches": base64.b64encode(bytes_.tobytes()).decode(),
         "embeddings": base64_of(features),
     }
 
 
 def write(folder: Path, image_folder: Path, case: dict) -> None:
     processor = processor_of(case)
-    for seed in range(20000):
-        model = model_of(case, processor.tokenizer)
-        model.set_attn_implementation("eager")
-        randomize(model, seed)
-        model.eval()
-        prompts = {}
-        for name, turns in PROMPTS.items():
-            made = prompt(model, processor, image_folder, turns, len(SPECIAL), inputs_of)
-            if made is None:
-                break
-            prompts[name] = made
-        if len(prompts) == len(PROMPTS):
-            break
-    towers = {name: tower(model, processor, image_folder / name) for name in images()}
-    shutil.rmtree(folder, ignore_errors=True)
-    model.to(torch.bfloat16).save_pretrained(folder)
-    (folder / "generation_config.json").unlink()
-    processor.save_pretrained(folder)
-    reference = {"images": towers, "prompts": prompts}
-    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
-    print(folder.name, "seed", seed, [len(each["ids"]) for each in prompts.values()])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(CASES)}")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    for name in arguments.names or CASES:
-        write(arguments.folder / name, arguments.folder / "images", CASES[name])
+    write_folder(
+        folder,
+        image_folder,
+        processor,
+        lambda: model_of(case, processor.tokenizer),
+        lambda model, path: tower(model, processor, path),
+        len(SPECIAL),
+        inputs_of,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    write_cases(__doc__, CASES, write)

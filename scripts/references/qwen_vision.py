@@ -7,17 +7,14 @@ Folders and reference.json are as vision.py writes them, with its images; of an 
 bytes that it is resized to, and their grid of tokens. All of it is computed by Transformers.
 """
 
-import argparse
 import base64
-import json
-import shutil
 from pathlib import Path
 
-import numpy as np
 import torch
 import transformers
 
-from vision import PROMPTS, TEXT_MODEL, base64_of, images, prompt, randomize, read, tokenizer
+from vision import TEXT_MODEL, base64_of, read, tokenizer
+from vision_folder import bytes_of, write_cases, write_folder
 
 SPECIAL = [
     "<|endoftext|>",
@@ -141,44 +138,16 @@ def tower(model, processor, path: Path) -> dict:
     _frames, height, width = grid[0].tolist()
     # [patches, channels, frames, side, side]: bytes again, of the first frame, a pixel's channels together.
     shape = (-1, 3, 2, PATCH, PATCH)
-    pixels = values.numpy().reshape(shape)[:, :, 0].transpose(0, 2, 3, 1).astype(np.float64)
-    bytes_ = np.rint((pixels * STD + MEAN) * 255)
-    assert np.abs((bytes_ / 255 - MEAN) / STD - pixels).max() < 1e-5
+    pixels = values.numpy().reshape(shape)[:, :, 0].transpose(0, 2, 3, 1)
+    bytes_ = bytes_of(pixels, MEAN, STD)
     text = processor.replace_image_token({"image_grid_thw": grid}, 0)
     return {
         "rows": height // MERGE,
         "columns": width // MERGE,
         "placeholder": text,
-        "patches": base64.b64encode(bytes_.astype(np.uint8).tobytes()).decode(),
+        "patches": base64.b64encode(bytes_.tobytes()).decode(),
         "embeddings": base64_of(features),
     }
-
-
-def case(folder: Path, image_folder: Path, prefix: str, tied: bool) -> None:
-    processor = processor_of(prefix)
-    for seed in range(20000):
-        model = model_of(prefix, processor.tokenizer, tied)
-        model.set_attn_implementation("eager")
-        randomize(model, seed)
-        model.eval()
-        prompts = {}
-        for name, turns in PROMPTS.items():
-            made = prompt(model, processor, image_folder, turns, len(SPECIAL), inputs_of)
-            if made is None:
-                break
-            prompts[name] = made
-        if len(prompts) == len(PROMPTS):
-            break
-    towers = {name: tower(model, processor, image_folder / name) for name in images()}
-    shutil.rmtree(folder, ignore_errors=True)
-    model.to(torch.bfloat16).save_pretrained(folder)
-    (folder / "generation_config.json").unlink()
-    processor.save_pretrained(folder)
-    for file in ("video_preprocessor_config.json",):
-        (folder / file).unlink(missing_ok=True)
-    reference = {"images": towers, "prompts": prompts}
-    (folder / "reference.json").write_text(json.dumps(reference, indent=1) + "\n")
-    print(folder.name, "seed", seed, [len(each["ids"]) for each in prompts.values()])
 
 
 CASES = {
@@ -188,16 +157,19 @@ CASES = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(CASES)}")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    for name in arguments.names or CASES:
-        prefix, tied = CASES[name]
-        case(arguments.folder / name, arguments.folder / "images", prefix, tied)
+def write(folder: Path, image_folder: Path, case: tuple[str, bool]) -> None:
+    prefix, tied = case
+    processor = processor_of(prefix)
+    write_folder(
+        folder,
+        image_folder,
+        processor,
+        lambda: model_of(prefix, processor.tokenizer, tied),
+        lambda model, path: tower(model, processor, path),
+        len(SPECIAL),
+        inputs_of,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    write_cases(__doc__, CASES, write)
