@@ -9,7 +9,7 @@ const BUCKET = 'models';
 export interface StoredObject {
   content: Buffer;
   etag: string;
-  /** Of uploads in parts, in bytes each. */
+  /** Sizes of the parts of an upload, in bytes. */
   parts?: number[];
   /** Besides what all have. */
   headers?: Record<string, string>;

@@ -3,7 +3,7 @@ import { SharedMatch } from '../../src/grammar/shared-match.ts';
 import { BYTE_VOCABULARY } from './byte-vocabulary.ts';
 
 const WAIT_MS = 30_000;
-/** Of a draft. */
+/** Most tokens of a draft. */
 const MAX_TOKENS = 4;
 
 export function openGrammarThread(): GrammarThread {
@@ -53,7 +53,7 @@ export class FollowedText {
     const number = ++this.#numDrafts;
     const tokenIds = Int32Array.from(draft);
     this.#thread.post({ type: 'draft', id: this.#id, number, tokenIds });
-    // What is asked next is answered when the draft is done.
+    // The next question is answered when the draft is done.
     this.allowedAfter(draft.slice(0, 1));
     return this.#match.hasMask(draft.length, number);
   }

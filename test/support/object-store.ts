@@ -19,7 +19,7 @@ const ID = 'test-id';
 const SECRET = 'test-secret';
 
 export interface ObjectStore {
-  /** Of a process that reads it. */
+  /** Environment of a process that reads it. */
   readonly env: Readonly<Record<string, string>>;
   put(key: string, content: Buffer, partBytes?: number): Promise<void>;
   stop(): Promise<void>;

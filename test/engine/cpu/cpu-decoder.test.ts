@@ -117,7 +117,7 @@ function mixedRequests(count: number, sampling: EngineRequest['sampling']): Engi
   });
 }
 
-/** That of `npm test` first. */
+/** The setting of `npm test` comes first. */
 const SETTINGS = [
   ['float16', 'int4', 'native', 1.7],
   ['float32', 'fp32', 'onnxruntime', 2.2],

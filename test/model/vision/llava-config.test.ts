@@ -7,7 +7,7 @@ import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
 import { isLlavaConfig, parseLlavaConfig } from '../../../src/model/vision/llava-config.ts';
 import { imageMark, shownImage } from '../../../src/model/vision/placeholder.ts';
 
-/** Of llava-1.5-7b-hf, as published. */
+/** Configuration of llava-1.5-7b-hf, as published. */
 const TOWER = {
   model_type: 'clip_vision_model',
   hidden_size: 1024,
