@@ -38,6 +38,11 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   'maxLength 20': { type: 'string', maxLength: 20 },
   'maxLength 100': { type: 'string', maxLength: 100 },
   'maxLength 500': { type: 'string', maxLength: 500 },
+  'pattern of 1 to 64': { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' },
+  'pattern, maxLength 200': { type: 'string', pattern: '^[^@]+$', maxLength: 200 },
+  'pattern of Cyrillic': { type: 'string', pattern: '^[а-яё ]{1,64}$' },
+  'pattern without spaces': { type: 'string', pattern: '^\\S+$', maxLength: 200 },
+  'email, maxLength 40': { type: 'string', format: 'email', maxLength: 40 },
   'minLength 50': { type: 'string', minLength: 50 },
   'object, 50 to 100': person(50),
   'list of 100, maxLength 60': {

@@ -1,12 +1,14 @@
 /** One call of one tool as EBNF, as the model's layout has it. */
-import { anyOf, characterClass, type EbnfRules, literal, repeat } from './ebnf.ts';
+import { characterClass } from './character-class.ts';
+import { anyOf, type EbnfRules, literal, repeat } from './ebnf.ts';
 import { TEXT_ARGUMENT, type TextGrammar, type ToolDefinition } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { countOf, isSchema, listOf, type Schema } from './json-schema.ts';
-import { jsonText } from './json-strings.ts';
+import { jsonText, patternEbnf } from './json-strings.ts';
 import { larkToEbnf } from './lark-compiler.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
-import { type CharacterRules, PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
+import { regexToEbnf } from './regex-parser.ts';
+import { type CharacterRules, PLAIN_CHARACTERS } from './regex-tree.ts';
 import { SchemaCompiler } from './schema-compiler.ts';
 import type { SchemaParts } from './schema-parts.ts';
 import { told } from '../told.ts';
@@ -221,11 +223,10 @@ function wishedText(schema: Schema, path: string): string {
   const values = listOf(schema, 'enum', path) ?? (only === undefined ? null : [only]);
   if (values !== null) return anyOf(values.map((value) => literal(String(value))));
   const { pattern } = schema;
-  const min = countOf(schema, 'minLength', path) ?? 0;
-  const max = countOf(schema, 'maxLength', path);
-  if (typeof pattern !== 'string') return repeat(NO_MARKUP, min, max ?? null);
-  if (min === 0 && max === undefined) return `(${regexToEbnf(pattern, PLAIN_CHARACTERS)})`;
-  throw new GrammarError(`${path}: pattern together with minLength or maxLength is not supported`);
+  const minLength = countOf(schema, 'minLength', path);
+  const maxLength = countOf(schema, 'maxLength', path);
+  if (typeof pattern !== 'string') return repeat(NO_MARKUP, minLength ?? 0, maxLength ?? null);
+  return `(${patternEbnf(pattern, { minLength, maxLength }, PLAIN_CHARACTERS)})`;
 }
 
 /** Those of a text that ends with the marker, which is no part of it. */

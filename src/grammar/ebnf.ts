@@ -8,22 +8,17 @@ export const COMMA = '", "';
 /** First and last code point. */
 export type CharacterRange = readonly [from: number, to: number];
 
+/** Literals, character classes and comments of a grammar's text, to its end where one has none. */
+export const EBNF_TEXTS = String.raw`"(?:\\.|[^"\\])*(?:"|$)|\[(?:\\.|[^\]\\])*(?:\]|$)|#[^\n]*`;
+
 /** `text` as a literal. */
 export function literal(text: string): string {
-  const codes = Array.from(text, (character) => escape(character.codePointAt(0) ?? 0));
+  const codes = Array.from(text, (character) => escapeCode(character.codePointAt(0) ?? 0));
   return `"${codes.join('')}"`;
 }
 
-/** One character within the ranges, or outside of all. */
-export function characterClass(ranges: readonly CharacterRange[], negated: boolean): string {
-  const inside = ranges.map(([from, to]) =>
-    from === to ? escape(from) : `${escape(from)}-${escape(to)}`,
-  );
-  return `[${negated ? '^' : ''}${inside.join('')}]`;
-}
-
 /** Escapes all but letters and digits: no character has a meaning of its own then. */
-function escape(code: number): string {
+export function escapeCode(code: number): string {
   const character = String.fromCodePoint(code);
   if (/[A-Za-z0-9]/.test(character)) return character;
   const hex = code.toString(16);

@@ -1,6 +1,6 @@
 import type { CharacterRange } from './ebnf.ts';
 import { GrammarError } from './grammar-spec.ts';
-import type { CharacterRules } from './regex-parser.ts';
+import type { CharacterRules } from './regex-tree.ts';
 
 const MAX_ASCII = 0x7f;
 /** Some libraries take these for an `i`, an `s` or a `k` of the other case. */

@@ -1,15 +1,12 @@
 /** JSON strings as EBNF: plain, of a length, by pattern, by format. */
-import {
-  anyOf,
-  type CharacterRange,
-  characterClass,
-  type EbnfRules,
-  literal,
-  repeat,
-} from './ebnf.ts';
+import { anyOf, type CharacterRange, type EbnfRules, literal, repeat } from './ebnf.ts';
+import { characterClass } from './character-class.ts';
 import type { Bounds } from './counted-text.ts';
 import { GrammarError } from './grammar-spec.ts';
-import { type CharacterRules, regexToEbnf } from './regex-parser.ts';
+import { LIMITS } from '../limits.ts';
+import { countableEnd, withLengths } from './regex-lengths.ts';
+import { parseRegex } from './regex-parser.ts';
+import { type CharacterRules, type RegexNode, sizeOf, treeToEbnf } from './regex-tree.ts';
 
 /** Control characters, quote, backslash: a JSON string must escape them. */
 const UNSAFE: readonly CharacterRange[] = [
@@ -75,6 +72,11 @@ export function jsonText(rules: EbnfRules): CharacterRules {
   };
 }
 
+const CONTRADICTION = 'maxLength is below minLength';
+
+/** Repetitions without an end that begin with more are counted beside the grammar. */
+const MAX_PLAIN_MIN = 1;
+
 /** Conservative: whatever these describe is valid by any reading of the format. */
 const FORMATS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -97,42 +99,84 @@ export interface StringWishes {
   readonly format?: string | undefined;
 }
 
+/** A string whose characters are counted beside the grammar. */
+export interface CountedString {
+  readonly bounds: Bounds;
+  /** An expression for the string without its bounds. */
+  readonly ebnf: (rules: EbnfRules) => string;
+}
+
 /**
- * Bounds of a string's characters that can be counted beside the grammar, or null. Where the wishes
- * can't be kept, that is null too: `stringEbnf` says why.
+ * Null for strings without bounds that can be counted. Where the wishes can't be kept, that is null too:
+ * `stringEbnf` says why.
  */
-export function boundsOf({
-  minLength = 0,
-  maxLength,
-  pattern,
-  format,
-}: StringWishes): Bounds | null {
-  const isPlain = pattern === undefined && !FORMATS.has(format ?? '');
-  const isBounded = minLength > 0 || maxLength !== undefined;
-  if (!isPlain || !isBounded || minLength > (maxLength ?? Infinity)) return null;
-  return [minLength, maxLength ?? null];
+export function countedString(wishes: StringWishes): CountedString | null {
+  const { minLength = 0, maxLength = null } = wishes;
+  if (minLength > (maxLength ?? Infinity)) return null;
+  const expression = expressionOf(wishes);
+  if (expression === undefined) {
+    if (minLength === 0 && maxLength === null) return null;
+    return { bounds: [minLength, maxLength], ebnf: () => 'string' };
+  }
+  const tree = withLengths(parseRegex(expression), minLength, maxLength ?? Infinity);
+  const end = tree && countableEnd(tree);
+  if (end === null || (end.bounds[1] === null && end.bounds[0] <= MAX_PLAIN_MIN)) return null;
+  const { before, repeated, bounds } = end;
+  return { bounds, ebnf: (rules) => endingWith(rules, before, repeated) };
+}
+
+/** Libraries also write a format's pattern, often one with look-around. */
+function expressionOf({ pattern, format }: StringWishes): string | undefined {
+  return FORMATS.get(format ?? '') ?? pattern;
+}
+
+/** Then any number of these characters; recursion as in `addStringRules`. */
+function endingWith(rules: EbnfRules, before: RegexNode, repeated: RegexNode): string {
+  const name = rules.reserve();
+  rules.set(name, `(${QUOTE} | ${treeToEbnf(repeated, IN_JSON_STRING)} ${name}) ${FOLLOWED}`);
+  return rules.add(`${QUOTE} ${treeToEbnf(before, IN_JSON_STRING)} ${name}`);
 }
 
 /**
  * An expression for such strings.
  * @throws GrammarError when the wishes contradict each other or can't be kept together.
  */
-export function stringEbnf(
-  rules: EbnfRules,
-  { minLength = 0, maxLength, pattern, format }: StringWishes,
-): string {
-  const known = FORMATS.get(format ?? '');
-  // Libraries also write a format's pattern, often one with look-around.
-  const expression = known ?? pattern;
+export function stringEbnf(rules: EbnfRules, wishes: StringWishes): string {
+  const { minLength = 0, maxLength } = wishes;
+  const expression = expressionOf(wishes);
   if (expression === undefined) return stringOfLength(rules, minLength, maxLength ?? null);
-  if ((maxLength !== undefined || minLength > 0) && known === undefined) {
-    throw new GrammarError('pattern together with minLength or maxLength is not supported');
+  return `${QUOTE} (${patternEbnf(expression, wishes, IN_JSON_STRING)}) ${QUOTE}`;
+}
+
+/**
+ * The pattern's texts of so many characters, as `withLengths` finds them.
+ * @throws GrammarError when the pattern can't be read, or has none
+ */
+export function patternEbnf(
+  pattern: string,
+  { minLength = 0, maxLength = Infinity }: Pick<StringWishes, 'minLength' | 'maxLength'>,
+  characters: CharacterRules,
+): string {
+  if (maxLength < minLength) throw new GrammarError(CONTRADICTION);
+  const tree = withLengths(parseRegex(pattern), minLength, maxLength);
+  if (tree === null) {
+    throw new GrammarError(
+      `no text of this pattern or format was found that has ${lengthText(minLength, maxLength)}`,
+    );
   }
-  return `${QUOTE} (${regexToEbnf(expression, IN_JSON_STRING)}) ${QUOTE}`;
+  if (sizeOf(tree) <= LIMITS.grammarRegexSize) return treeToEbnf(tree, characters);
+  throw new GrammarError(
+    `the pattern, with its repetitions kept to ${lengthText(minLength, maxLength)}, ` +
+      `comes to more than ${LIMITS.grammarRegexSize} characters`,
+  );
+}
+
+function lengthText(min: number, max: number): string {
+  return max === Infinity ? `at least ${min} characters` : `${min} to ${max} characters`;
 }
 
 function stringOfLength(rules: EbnfRules, min: number, max: number | null): string {
-  if (max !== null && max < min) throw new GrammarError('maxLength is below minLength');
+  if (max !== null && max < min) throw new GrammarError(CONTRADICTION);
   if (min === 0 && max === null) return 'string';
   if ((max ?? min) > MAX_EXACT_LENGTH) {
     return `${QUOTE} ${repeat(RAW, min, max)} ${QUOTE}`;

@@ -15,7 +15,8 @@ import {
   type LarkPart,
   parseLark,
 } from './lark-parser.ts';
-import { type CharacterRules, regexToEbnf } from './regex-parser.ts';
+import { regexToEbnf } from './regex-parser.ts';
+import type { CharacterRules } from './regex-tree.ts';
 
 const START = 'start';
 

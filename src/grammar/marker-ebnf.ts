@@ -1,5 +1,6 @@
 /** Texts without a marker, as EBNF. */
-import { characterClass, literal } from './ebnf.ts';
+import { characterClass } from './character-class.ts';
+import { literal } from './ebnf.ts';
 
 /** A marker whose first character is nowhere else in it. */
 export class MarkerEbnf {

@@ -1,7 +1,8 @@
-/** Regular expressions, as far as they describe regular languages, as EBNF. */
-import { anyOf, type CharacterRange, characterClass, literal, repeat } from './ebnf.ts';
+/** Regular expressions, as far as they describe regular languages. */
+import type { CharacterRange } from './ebnf.ts';
 import { LIMITS } from '../limits.ts';
 import { GrammarError } from './grammar-spec.ts';
+import { type CharacterRules, type RegexNode, treeToEbnf } from './regex-tree.ts';
 
 const LINE_BREAKS: readonly CharacterRange[] = [
   [0x0a, 0x0a],
@@ -40,19 +41,6 @@ const WIDEST: typeof SHORTHANDS = {
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' };
 
-/** Translation of an expression's characters; a JSON string must escape some of them. */
-export interface CharacterRules {
-  /** Given characters, one at least. */
-  text(characters: string): string;
-  /** One character within the ranges, or outside of all. */
-  class(ranges: readonly CharacterRange[], negated: boolean): string;
-}
-
-export const PLAIN_CHARACTERS: CharacterRules = {
-  text: literal,
-  class: characterClass,
-};
-
 export interface RegexOptions {
   /** Whether a dot is a line break, too. */
   readonly dotIsAny?: boolean;
@@ -69,34 +57,37 @@ export function regexToEbnf(
   characters: CharacterRules,
   options: RegexOptions = {},
 ): string {
-  return new RegexParser(pattern, characters, options).parse();
+  return treeToEbnf(parseRegex(pattern, options), characters);
+}
+
+/** @throws GrammarError saying what about the pattern is wrong or not supported. */
+export function parseRegex(pattern: string, options: RegexOptions = {}): RegexNode {
+  return new RegexParser(pattern, options).parse();
 }
 
 /** A part of the pattern. */
 interface Part {
-  readonly ebnf: string;
+  readonly node: RegexNode;
   /** Characters and classes in it, with its repetitions written out. */
   readonly size: number;
 }
 
 class RegexParser {
   readonly #pattern: readonly string[];
-  readonly #characters: CharacterRules;
   readonly #options: RegexOptions;
   #at = 0;
   #depth = 0;
 
-  constructor(pattern: string, characters: CharacterRules, options: RegexOptions) {
+  constructor(pattern: string, options: RegexOptions) {
     this.#pattern = Array.from(pattern);
-    this.#characters = characters;
     this.#options = options;
   }
 
-  parse(): string {
+  parse(): RegexNode {
     this.#accept('^');
-    const { ebnf } = this.#alternatives();
+    const { node } = this.#alternatives();
     if (this.#at < this.#pattern.length) throw this.#fault('there is no `(` for this `)`');
-    return ebnf;
+    return node;
   }
 
   #alternatives(): Part {
@@ -107,7 +98,10 @@ class RegexParser {
     const alternatives = [this.#sequence()];
     while (this.#accept('|')) alternatives.push(this.#sequence());
     this.#depth--;
-    return this.#bounded(anyOf(alternatives.map(({ ebnf }) => ebnf)), sizeOf(alternatives));
+    const [only, ...more] = alternatives;
+    if (only !== undefined && more.length === 0) return only;
+    const nodes = alternatives.map(({ node }) => node);
+    return this.#bounded({ kind: 'choice', alternatives: nodes }, sizeOf(alternatives));
   }
 
   #sequence(): Part {
@@ -121,22 +115,24 @@ class RegexParser {
       }
       items.push(this.#quantified(this.#atom()));
     }
-    const ebnf = items.length === 0 ? '""' : items.map((item) => item.ebnf).join(' ');
-    return this.#bounded(ebnf, sizeOf(items));
+    const [only, ...more] = items;
+    if (only !== undefined && more.length === 0) return only;
+    return this.#bounded({ kind: 'sequence', items: items.map(({ node }) => node) }, sizeOf(items));
   }
 
   #atom(): Part {
-    return this.#accept('(') ? this.#group() : { ebnf: this.#character(), size: 1 };
+    return this.#accept('(') ? this.#group() : { node: this.#character(), size: 1 };
   }
 
-  #character(): string {
+  #character(): RegexNode {
     const character = this.#next();
     switch (character) {
       case '[':
         return this.#class();
       case '.':
-        if (this.#options.dotIsAny === true) return this.#characters.class([ANY], false);
-        return this.#characters.class(LINE_BREAKS, true);
+        if (this.#options.dotIsAny === true)
+          return { kind: 'class', ranges: [ANY], negated: false };
+        return { kind: 'class', ranges: LINE_BREAKS, negated: true };
       case '\\':
         return this.#escape();
       case '^':
@@ -147,7 +143,7 @@ class RegexParser {
       case '?':
         throw this.#fault(`there is nothing to repeat before \`${character}\``);
       default:
-        return this.#characters.text(character);
+        return { kind: 'text', text: character };
     }
   }
 
@@ -157,12 +153,12 @@ class RegexParser {
       if (named === null) throw this.#fault('look-around and flags are not supported');
       this.#at += named.length;
     }
-    const { ebnf, size } = this.#alternatives();
+    const part = this.#alternatives();
     if (!this.#accept(')')) throw this.#fault('a `)` is missing');
-    return { ebnf: `(${ebnf})`, size };
+    return part;
   }
 
-  #class(): string {
+  #class(): RegexNode {
     const negated = this.#accept('^');
     const ranges: CharacterRange[] = [];
     while (!this.#accept(']')) {
@@ -182,7 +178,7 @@ class RegexParser {
       }
     }
     if (ranges.length === 0) throw this.#fault('a class of characters is empty');
-    return this.#characters.class(ranges, negated);
+    return { kind: 'class', ranges, negated };
   }
 
   /** A character's code point, or the ranges of a shorthand such as `\\d`. */
@@ -199,13 +195,13 @@ class RegexParser {
     return character.codePointAt(0) ?? 0;
   }
 
-  #escape(): string {
+  #escape(): RegexNode {
     const letter = this.#peek() ?? '';
     const negated = letter !== letter.toLowerCase();
     const shorthand = (negated ? WIDEST : SHORTHANDS)[letter.toLowerCase()];
-    if (shorthand === undefined) return this.#characters.text(this.#escapedCharacter());
+    if (shorthand === undefined) return { kind: 'text', text: this.#escapedCharacter() };
     this.#at++;
-    return this.#characters.class(shorthand, negated);
+    return { kind: 'class', ranges: shorthand, negated };
   }
 
   #escapedCharacter(): string {
@@ -234,11 +230,11 @@ class RegexParser {
       throw this.#fault('the numbers of a repetition are out of order');
     // Nested repetitions multiply.
     const size = atom.size * Math.max(1, min, max ?? 0);
-    return this.#bounded(repeat(atom.ebnf, min, max), size);
+    return this.#bounded({ kind: 'repeat', item: atom.node, min, max }, size);
   }
 
-  #bounded(ebnf: string, size: number): Part {
-    if (size <= LIMITS.grammarRegexSize) return { ebnf, size };
+  #bounded(node: RegexNode, size: number): Part {
+    if (size <= LIMITS.grammarRegexSize) return { node, size };
     const limit = LIMITS.grammarRegexSize;
     throw this.#fault(`with its repetitions it comes to more than ${limit} characters`);
   }

@@ -12,7 +12,7 @@ import { LIMITS } from '../limits.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { arrayEbnf } from './json-arrays.ts';
 import { objectEbnf } from './json-objects.ts';
-import { boundsOf, stringEbnf } from './json-strings.ts';
+import { countedString, stringEbnf } from './json-strings.ts';
 import { numbersEbnf } from './json-numbers.ts';
 import {
   type CompilePart,
@@ -249,7 +249,10 @@ export class SchemaCompiler {
           pattern: textOf(schema, 'pattern', path),
           format: textOf(schema, 'format', path),
         };
-        if (this.#shapes?.addText(shapes, boundsOf(wishes))) return 'string';
+        const counted = countedString(wishes);
+        if (this.#shapes?.addText(shapes, counted?.bounds ?? null) && counted !== null) {
+          return counted.ebnf(this.#rules);
+        }
         const text = stringEbnf(this.#rules, wishes);
         return text === 'string' ? text : this.#rules.add(text);
       }

@@ -1,10 +1,12 @@
 import { LIMITS } from '../limits.ts';
-import { canCountAfter, splitCounts, uncounted, withCounts } from './counted-text.ts';
+import { clientEbnf } from './client-ebnf.ts';
+import { canCountAfter, splitCounts, withCounts } from './counted-text.ts';
 import { choiceEbnf, EbnfRules, tooLong } from './ebnf.ts';
 import type { GrammarForm, GrammarSource } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { larkToEbnf } from './lark-compiler.ts';
-import { PLAIN_CHARACTERS, regexToEbnf } from './regex-parser.ts';
+import { regexToEbnf } from './regex-parser.ts';
+import { PLAIN_CHARACTERS } from './regex-tree.ts';
 import { exactSchemaToEbnf, schemaToEbnf } from './schema-ebnf.ts';
 import { afterThinking } from './thinking.ts';
 import { toolCallsEbnf } from './tool-calls-ebnf.ts';
@@ -33,7 +35,7 @@ function formToEbnf(form: GrammarForm, canCount: boolean): string {
     case 'choice':
       return choiceEbnf(form.choices);
     case 'ebnf':
-      return uncounted(form.ebnf);
+      return clientEbnf(form.ebnf);
     case 'compiled':
       return form.text;
     case 'lark': {

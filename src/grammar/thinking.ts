@@ -1,10 +1,10 @@
 /** Grammars for models that think aloud before they answer. */
-import { literal } from './ebnf.ts';
+import { EBNF_TEXTS, literal } from './ebnf.ts';
 import type { ThoughtLayout } from './grammar-source.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
 
-/** Literals, character classes and comments, which are left alone, and names. */
-const PARTS = /"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*|[A-Za-z_][\w.-]*/g;
+/** Texts that are left alone, and names. */
+const PARTS = new RegExp(`${EBNF_TEXTS}|[A-Za-z_][\\w.-]*`, 'g');
 
 /** @returns the grammar `ebnf` after a thought. @param callsTools whether its texts are tool calls */
 export function afterThinking(ebnf: string, thought: ThoughtLayout, callsTools: boolean): string {

@@ -1,5 +1,6 @@
 /** Grammars of texts that call tools: that must, or that may and then do it as their schemas say. */
 import { CallEbnf } from './call-ebnf.ts';
+import { characterClass } from './character-class.ts';
 import { anyOf, EbnfRules, literal } from './ebnf.ts';
 import type { ToolCalls } from './grammar-source.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
@@ -13,7 +14,7 @@ const MAX_PARALLEL_CALLS = 16;
 /** Between parts of a call that the model writes of its own accord. */
 const SPACES = [' ', '\n', '\t'];
 const SPACE = '[ \\n\\t]{0,4}';
-const ANY = '[\\u0000-\\U0010ffff]';
+const ANY = characterClass([], true);
 
 /**
  * The grammar of a text with calls of these tools in the model's own format.

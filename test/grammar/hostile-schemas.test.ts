@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GrammarError } from '../../src/grammar/grammar-spec.ts';
-import { PLAIN_CHARACTERS, regexToEbnf } from '../../src/grammar/regex-parser.ts';
+import { regexToEbnf } from '../../src/grammar/regex-parser.ts';
+import { PLAIN_CHARACTERS } from '../../src/grammar/regex-tree.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { sourceToEbnf } from '../../src/grammar/source-ebnf.ts';
 import { LIMITS } from '../../src/limits.ts';
@@ -155,5 +156,23 @@ describe('choices', () => {
   it('are written once, however often they are given', () => {
     const choices = ['yes', 'no', 'yes', 'yes'];
     expect(sourceToEbnf({ form: { kind: 'choice', choices } })).toBe('root ::= ("yes" | "no")\n');
+  });
+});
+
+describe('a hostile grammar of a client', () => {
+  it.each([
+    ['open brackets', '['.repeat(400_000), ''],
+    ['open quotes', '"\\"'.repeat(130_000), ''],
+    ['classes that become long', 'r ::= [^а]\n'.repeat(36_000), 'more than 400000 characters'],
+  ])('of %s takes a moment', (_, ebnf, reason) => {
+    const start = process.cpuUsage();
+    let fault = '';
+    try {
+      sourceToEbnf({ form: { kind: 'ebnf', ebnf } });
+    } catch (error) {
+      fault = String(error);
+    }
+    expect(fault).toContain(reason);
+    expect(process.cpuUsage(start).user).toBeLessThan(1_000_000);
   });
 });

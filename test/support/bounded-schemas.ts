@@ -40,6 +40,21 @@ const string: fc.Arbitrary<Bounded> = fc
     };
   });
 
+/** Ends with a repeated set of characters. */
+const patterned: fc.Arbitrary<Bounded> = fc
+  .record({
+    pattern: fc.constantFrom('^[a-c ]{1,4}$', '^x[ab]*$', '^(?:ab|c😀)[^"]{0,3}$', '^[é日]{2,}$'),
+    maxLength: fc.option(fc.integer({ min: 3, max: 6 }), { nil: undefined }),
+  })
+  .map(({ pattern, maxLength }) => ({
+    schema: { type: 'string', pattern, ...(maxLength === undefined ? {} : { maxLength }) },
+    text: fc
+      .stringMatching(new RegExp(pattern, 'u'), { maxLength: 10 })
+      .filter((text) => Array.from(text).length <= (maxLength ?? Infinity))
+      .filter((text) => !/["\\\n]|\p{C}/u.test(text))
+      .map((text) => JSON.stringify(text)),
+  }));
+
 const other: fc.Arbitrary<Bounded> = fc.constantFrom(
   { schema: { type: 'null' }, text: fc.constant('null') },
   { schema: { type: 'string' }, text: textOf(0, 6) },
@@ -53,6 +68,7 @@ export const { schema: boundedSchema } = fc.letrec<{ schema: Bounded }>((tie) =>
   schema: fc.oneof(
     { maxDepth: 3 },
     { weight: 4, arbitrary: string },
+    { weight: 2, arbitrary: patterned },
     { weight: 1, arbitrary: other },
     {
       weight: 3,

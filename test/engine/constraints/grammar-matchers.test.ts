@@ -1,7 +1,8 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { choiceEbnf } from '../../../src/grammar/ebnf.ts';
-import { PLAIN_CHARACTERS, regexToEbnf } from '../../../src/grammar/regex-parser.ts';
+import { regexToEbnf } from '../../../src/grammar/regex-parser.ts';
+import { PLAIN_CHARACTERS } from '../../../src/grammar/regex-tree.ts';
 import { schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { EOS, textOf } from '../../support/grammar-vocabulary.ts';
