@@ -11,6 +11,8 @@ import { byteLevel } from '../../src/front/grammars/grammar-vocabulary.ts';
 import { GrammarThread } from '../../src/grammar/grammar-thread.ts';
 import { exactSchemaToEbnf, schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { SharedMatch } from '../../src/grammar/shared-match.ts';
+import { toolCallsEbnf } from '../../src/grammar/tool-calls-ebnf.ts';
+import { toolCallFormat } from '../../test/support/chat-formats.ts';
 import { machineShape } from './lib/machine.ts';
 import { median, printTable } from './lib/table.ts';
 
@@ -45,6 +47,7 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   'email, maxLength 40': { type: 'string', format: 'email', maxLength: 40 },
   'minLength 50': { type: 'string', minLength: 50 },
   'object, 50 to 100': person(50),
+  'tool, 50 to 100': person(50),
   'list of 100, maxLength 60': {
     type: 'array',
     items: { type: 'string', maxLength: 60 },
@@ -87,8 +90,17 @@ interface Measured {
   readonly maskMs: readonly number[];
 }
 
-async function measure(schema: object, thread: GrammarThread): Promise<Measured> {
-  const text = values.exact ? exactSchemaToEbnf(schema) : schemaToEbnf(schema);
+/** Schemas of tools are those of their arguments, in a call that must be. */
+function ebnfOf(name: string, schema: object): string {
+  if (!name.startsWith('tool')) {
+    return values.exact ? exactSchemaToEbnf(schema) : schemaToEbnf(schema);
+  }
+  const { layout } = toolCallFormat('hermes');
+  const tools = [{ function: { name: 'add', parameters: schema } }];
+  return toolCallsEbnf({ layout, tools, isRequired: true, parallel: false }, !values.exact);
+}
+
+async function measure(text: string, thread: GrammarThread): Promise<Measured> {
   const start = performance.now();
   await thread.compile({ form: { kind: 'compiled', text } });
   const compileMs = performance.now() - start;
@@ -120,7 +132,7 @@ for (const [name, schema] of Object.entries(SCHEMAS)) {
   const thread = new GrammarThread({ vocabulary, timeoutMs: 120_000, onEnd: () => {} });
   // Waits until the thread is ready.
   await thread.compile({ form: { kind: 'json_schema', schema: { type: 'null' } } });
-  const { compileMs, maskMs } = await measure(schema, thread);
+  const { compileMs, maskMs } = await measure(ebnfOf(name, schema), thread);
   const sorted = maskMs.toSorted((a, b) => a - b);
   const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0;
   const most = sorted.at(-1) ?? 0;

@@ -1,5 +1,6 @@
 /** One call of one tool as EBNF, as the model's layout has it. */
 import { characterClass } from './character-class.ts';
+import type { CountedArguments } from './counted-arguments.ts';
 import { anyOf, type EbnfRules, literal, repeat } from './ebnf.ts';
 import { TEXT_ARGUMENT, type TextGrammar, type ToolDefinition } from './grammar-source.ts';
 import { GrammarError } from './grammar-spec.ts';
@@ -34,11 +35,19 @@ export class CallEbnf {
   /** One budget for all tools; each one's references lead into its own parameters. */
   readonly #parts: SchemaParts;
   readonly #layout: CallLayout;
+  /** For what is counted beside the grammar; null where the grammar keeps all bounds. */
+  readonly #counted: CountedArguments | null;
 
-  constructor(rules: EbnfRules, parts: SchemaParts, layout: CallLayout) {
+  constructor(
+    rules: EbnfRules,
+    parts: SchemaParts,
+    layout: CallLayout,
+    counted: CountedArguments | null,
+  ) {
     this.#rules = rules;
     this.#parts = parts;
     this.#layout = layout;
+    this.#counted = counted;
   }
 
   /**
@@ -54,8 +63,14 @@ export class CallEbnf {
       const args = isEnforced ? this.#enforced(layout, schema, path) : this.#anyArguments(layout);
       return this.#around(name, args, path);
     }
-    const compiler = new SchemaCompiler(this.#rules, this.#parts, schema);
-    return this.#around(name, isEnforced ? compiler.compileRoot(path) : 'object', path);
+    const start = startOf(layout, name);
+    if (!isEnforced) {
+      this.#counted?.add(start, null);
+      return this.#around(name, 'object', path);
+    }
+    const shapes = this.#counted?.add(start, { schema, path }) ?? null;
+    const compiler = new SchemaCompiler(this.#rules, this.#parts, schema, shapes);
+    return this.#around(name, compiler.compileRoot(path), path);
   }
 
   /**
@@ -63,6 +78,7 @@ export class CallEbnf {
    * @throws GrammarError when the grammar can't be enforced
    */
   textCall(name: string, grammar: TextGrammar, path: string): string {
+    if (this.#layout.kind !== 'parameters') this.#counted?.add(startOf(this.#layout, name), null);
     try {
       return this.#around(name, this.#textArgument(grammar), path);
     } catch (error) {
@@ -94,22 +110,18 @@ export class CallEbnf {
   /** A call with these arguments. */
   #around(name: string, args: string, path: string): string {
     const layout = this.#layout;
+    const start = literal(startOf(layout, name));
     if (layout.kind === 'object') {
-      const { idKey, nameKey, argumentsKey } = layout;
+      const { idKey } = layout;
       const id =
         idKey === undefined ? '' : `${literal(`"${idKey}": "`)} ${NUMBER} ${literal('", ')} `;
-      const start = literal(`"${nameKey}": ${JSON.stringify(name)}, "${argumentsKey}": `);
       return `"{" ${id}${start} ${args} "}"`;
     }
     if (!PLAIN_NAME.test(name)) {
       throw new GrammarError(`${path}: this model cannot call a tool of such a name`);
     }
-    const { open, afterName, close } = layout;
-    const start =
-      layout.kind === 'parameters' || layout.number === null
-        ? literal(open + name + afterName)
-        : `${literal(open + name + layout.number)} ${numberOf(layout)} ${literal(afterName)}`;
-    return `${start} ${args}${close === '' ? '' : ` ${literal(close)}`}`;
+    const after = hasNumber(layout) ? ` ${numberOf(layout)} ${literal(layout.afterName)}` : '';
+    return `${start}${after} ${args}${layout.close === '' ? '' : ` ${literal(layout.close)}`}`;
   }
 
   /** The declared arguments in the schema's order. */
@@ -192,6 +204,18 @@ export class CallEbnf {
     const json = `${compiler.compilePart(part, path)} ${literal(layout.close)}`;
     return `${literalOrNone(type?.json ?? '')} ${json}`;
   }
+}
+
+/** The beginning of a call: up to its arguments, or to its number. */
+function startOf(layout: CallLayout, name: string): string {
+  if (layout.kind === 'object') {
+    return `"${layout.nameKey}": ${JSON.stringify(name)}, "${layout.argumentsKey}": `;
+  }
+  return layout.open + name + (hasNumber(layout) ? layout.number : layout.afterName);
+}
+
+function hasNumber(layout: CallLayout): layout is NamedCall & { readonly number: string } {
+  return layout.kind === 'named' && layout.number !== null;
 }
 
 function numberOf({ idLength }: NamedCall): string {

@@ -73,6 +73,7 @@ export class CountedMatcher implements TokenMatcher {
         mask[index] = (mask[index] ?? 0) & (within[index] ?? 0);
       }
     }
+    if (!this.#walk.mayReachJson(this.#position, this.#tokens.longest)) return;
     for (const id of this.#tokens.withQuote) this.#try(mask, id);
   }
 

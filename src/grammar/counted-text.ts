@@ -29,10 +29,30 @@ export interface CountedPlace {
 }
 
 export interface Counts {
-  /** The whole JSON is at the first. */
+  /** Without calls, the whole JSON is at the first. */
   readonly places: readonly CountedPlace[];
   /** Before the JSON. */
   readonly thought?: ThoughtLayout;
+  readonly calls?: CountedCalls;
+}
+
+/** Tool calls in a text, whose arguments are the JSON. */
+export interface CountedCalls {
+  /** Before the calls; empty where the text begins with them. */
+  readonly open: string;
+  /** After the last one; empty where nothing follows. */
+  readonly end: string;
+  /** Whether several calls stand between `open` and `end`. */
+  readonly repeats: boolean;
+  /** Before the arguments, where something varies between it and a call's start; empty elsewhere. */
+  readonly afterName: string;
+  readonly starts: readonly CallStart[];
+}
+
+export interface CallStart {
+  readonly text: string;
+  /** Place of the arguments, or NOTHING_COUNTED. */
+  readonly place: number;
 }
 
 export function withCounts(ebnf: string, counts: Counts | null): string {

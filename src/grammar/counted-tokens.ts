@@ -17,6 +17,8 @@ interface Lengths {
 export class CountedTokens {
   /** The tokens that may end a string or begin one, ascending. */
   readonly withQuote: Int32Array;
+  /** Bytes of the longest token. */
+  readonly longest: number;
   readonly #bytes: Uint8Array;
   readonly #starts: Uint32Array;
   readonly #isWithQuote: Uint8Array;
@@ -30,6 +32,7 @@ export class CountedTokens {
     this.#starts = new Uint32Array(tokens.length + 1);
     this.#isWithQuote = new Uint8Array(tokens.length);
     const withQuote: number[] = [];
+    this.longest = tokens.reduce((most, { length }) => Math.max(most, length), 0);
     let at = 0;
     for (const [id, token] of tokens.entries()) {
       for (let index = 0; index < token.length; index++) {

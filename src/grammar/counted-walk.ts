@@ -1,4 +1,5 @@
 /** Follows a JSON text of a grammar, byte by byte, and counts the characters of its bounded strings. */
+import { CallSearch, type CallState } from './call-search.ts';
 import { type Bounds, type CountedPlace, type Counts, NOTHING_COUNTED } from './counted-text.ts';
 import { type BeforeState, TextBefore } from './text-before.ts';
 
@@ -29,9 +30,12 @@ interface Frame {
 }
 
 /** How far a text has come. Copies share nothing that changes. */
-export class Position implements BeforeState {
+export class Position implements BeforeState, CallState {
   part: BeforeState['part'] = 'json';
   numMatched = 0;
+  callPart: CallState['callPart'] = 'arguments';
+  search = 0;
+  argumentsPlace = NOTHING_COUNTED;
   frame: Frame | null = null;
   /** Where the next value stands. */
   place: CountedPlace | null = null;
@@ -50,6 +54,9 @@ export class Position implements BeforeState {
   copyFrom(other: Position): this {
     this.part = other.part;
     this.numMatched = other.numMatched;
+    this.callPart = other.callPart;
+    this.search = other.search;
+    this.argumentsPlace = other.argumentsPlace;
     this.frame = other.frame;
     this.place = other.place;
     this.within = other.within;
@@ -75,12 +82,14 @@ export class Position implements BeforeState {
 export class CountedWalk {
   readonly #places: readonly CountedPlace[];
   readonly #before: TextBefore;
+  readonly #calls: CallSearch | null;
   /** By place. Keys as their UTF-8 bytes are, a character each. */
   readonly #members = new Map<CountedPlace, ReadonlyMap<string, number>>();
 
-  constructor({ places, thought }: Counts) {
+  constructor({ places, thought, calls }: Counts) {
     this.#places = places;
     this.#before = new TextBefore(thought);
+    this.#calls = calls === undefined ? null : new CallSearch(calls);
     for (const place of places) {
       if (place.object === undefined) continue;
       const members = place.object.members.map(([key, value]) => [latin1(key), value] as const);
@@ -91,8 +100,15 @@ export class CountedWalk {
   start(): Position {
     const position = new Position();
     position.part = this.#before.start.part;
-    position.place = this.#at(0);
+    if (this.#calls === null) position.place = this.#at(0);
+    else Object.assign(position, this.#calls.start);
     return position;
+  }
+
+  /** Whether some of so many bytes may be the JSON's. */
+  mayReachJson({ part, callPart }: Position, numBytes: number): boolean {
+    if (this.#calls === null || part !== 'json' || callPart !== 'text') return true;
+    return numBytes > this.#calls.shortest;
   }
 
   /** Takes bytes into account. Returns whether every string is within its bounds. */
@@ -112,6 +128,19 @@ export class CountedWalk {
   }
 
   #step(position: Position, byte: number): boolean {
+    if (this.#calls === null) return this.#inJson(position, byte);
+    if (position.callPart !== 'arguments') {
+      this.#calls.step(position, byte);
+      position.place = this.#at(position.argumentsPlace);
+      return true;
+    }
+    const isWithin = this.#inJson(position, byte);
+    const isOver = position.frame === null && position.within === 'structure';
+    if (isOver && isLast(byte)) this.#calls.leave(position);
+    return isWithin;
+  }
+
+  #inJson(position: Position, byte: number): boolean {
     if (position.within !== 'structure') return this.#inString(position, byte);
     const { frame } = position;
     switch (byte) {
@@ -196,6 +225,11 @@ export class CountedWalk {
   #at(index: number): CountedPlace | null {
     return this.#places[index] ?? null;
   }
+}
+
+/** Whether a value may end with it. Others than objects, lists and strings end with what follows them. */
+function isLast(byte: number): boolean {
+  return byte === CLOSE_OBJECT || byte === CLOSE_ARRAY || byte === QUOTE;
 }
 
 function afterEscaped(escape: Escape, byte: number): Escape {

@@ -1,6 +1,6 @@
 /** A JSON Schema as a grammar. */
 import { findPlaces } from './counted-places.ts';
-import { withCounts } from './counted-text.ts';
+import { type CountedPlace, withCounts } from './counted-text.ts';
 import { EbnfRules } from './ebnf.ts';
 import { addJsonRules } from './json-values.ts';
 import { SchemaCompiler } from './schema-compiler.ts';
@@ -13,16 +13,11 @@ import { SchemaShapes } from './schema-shapes.ts';
  * @throws GrammarError naming place and reason, or the limit that is exceeded
  */
 export function schemaToEbnf(schema: unknown): string {
-  const exact = new Set<string>();
-  // Where bounds are ambiguous, the grammar keeps them; then no others are.
-  for (let round = 0; round < 2; round++) {
-    const { ebnf, found } = countedEbnf(schema, exact);
-    if (found === null) break;
-    const { places, ambiguous } = found;
-    if (ambiguous.size === 0) return withCounts(ebnf, places.length === 0 ? null : { places });
-    for (const bounds of ambiguous) exact.add(bounds);
-  }
-  return exactSchemaToEbnf(schema);
+  const counted = countedSchema(schema, '#', () => new SchemaParts());
+  if (counted === null) return exactSchemaToEbnf(schema);
+  const { rules, root, places } = counted;
+  rules.set('root', root);
+  return withCounts(rules.toString(), places.length === 0 ? null : { places });
 }
 
 /**
@@ -36,12 +31,38 @@ export function exactSchemaToEbnf(schema: unknown): string {
   return rules.toString();
 }
 
-/** @param exact bounds that the grammar keeps itself */
-function countedEbnf(schema: unknown, exact: ReadonlySet<string>) {
-  const rules = new EbnfRules();
-  const parts = new SchemaParts();
-  const shapes = new SchemaShapes(exact);
-  addJsonRules(rules);
-  rules.set('root', new SchemaCompiler(rules, parts, schema, shapes).compileRoot('#'));
-  return { ebnf: rules.toString(), found: findPlaces(shapes.byNumber, parts.numberOf(schema)) };
+export interface CountedSchema {
+  readonly places: readonly CountedPlace[];
+  /** Bounds that the grammar keeps itself, as `boundsKey` writes them. */
+  readonly exact: ReadonlySet<string>;
+  /** An expression for the values, and its rules. */
+  readonly root: string;
+  readonly rules: EbnfRules;
+}
+
+/**
+ * Finds what can be counted beside the schema's grammar. Null where that takes too long.
+ * @param path for errors
+ * @param partsOfRound the schema is looked at once or twice
+ * @throws as `schemaToEbnf`
+ */
+export function countedSchema(
+  schema: unknown,
+  path: string,
+  partsOfRound: () => SchemaParts,
+): CountedSchema | null {
+  const exact = new Set<string>();
+  // Where bounds are ambiguous, the grammar keeps them; then no others are.
+  for (let round = 0; round < 2; round++) {
+    const rules = new EbnfRules();
+    const parts = partsOfRound();
+    const shapes = new SchemaShapes(exact);
+    addJsonRules(rules);
+    const root = new SchemaCompiler(rules, parts, schema, shapes).compileRoot(path);
+    const found = findPlaces(shapes.byNumber, parts.numberOf(schema));
+    if (found === null) return null;
+    if (found.ambiguous.size === 0) return { places: found.places, exact, root, rules };
+    for (const bounds of found.ambiguous) exact.add(bounds);
+  }
+  return null;
 }

@@ -20,8 +20,11 @@ export function sourceToEbnf({ form, thought }: Pick<GrammarSource, 'form' | 'th
   if (text.length > LIMITS.grammarEbnfCharacters) throw tooLong();
   if (thought === undefined) return text;
   const { ebnf, counts } = splitCounts(text);
-  const after = afterThinking(ebnf, thought, form.kind === 'tools');
-  return withCounts(after, counts && { ...counts, thought });
+  const callsTools = form.kind === 'tools';
+  const after = afterThinking(ebnf, thought, callsTools);
+  // Nothing marks an answer that may call tools.
+  const before = callsTools ? { ...thought, answer: '' } : thought;
+  return withCounts(after, counts && { ...counts, thought: before });
 }
 
 function formToEbnf(form: GrammarForm, canCount: boolean): string {
@@ -44,7 +47,7 @@ function formToEbnf(form: GrammarForm, canCount: boolean): string {
       return rules.toString();
     }
     case 'tools':
-      return toolCallsEbnf(form);
+      return toolCallsEbnf(form, canCount);
   }
 }
 

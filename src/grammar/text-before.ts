@@ -1,5 +1,6 @@
 /** The text before a counted JSON: a thought, and what stands between it and the answer. */
 import type { ThoughtLayout } from './grammar-source.ts';
+import { TextSearch } from './text-search.ts';
 
 const NEWLINE = 0x0a;
 
@@ -8,7 +9,7 @@ type Part = 'opening' | 'thought' | 'next' | 'answer' | 'json';
 /** How far a text has come; plain values, to be copied. */
 export interface BeforeState {
   part: Part;
-  /** Bytes of the part's marker that are there. */
+  /** Bytes of the part's marker that are there; of a thought, the state of the search for its end. */
   numMatched: number;
 }
 
@@ -16,19 +17,16 @@ export interface BeforeState {
 export class TextBefore {
   readonly start: Readonly<BeforeState>;
   readonly #open: Uint8Array;
-  readonly #close: Uint8Array;
+  readonly #close: TextSearch;
   readonly #next: Uint8Array;
   readonly #answer: Uint8Array;
-  /** How much of the close is there yet where so much was and the next byte differs. */
-  readonly #fallbacks: number[];
 
   constructor(thought: ThoughtLayout | undefined) {
     const { open = '', close = '', next = '', answer = '', isOpen = false } = thought ?? {};
     this.#open = Buffer.from(open);
-    this.#close = Buffer.from(close);
+    this.#close = new TextSearch(close === '' ? [] : [Buffer.from(close)]);
     this.#next = Buffer.from(next);
     this.#answer = Buffer.from(answer);
-    this.#fallbacks = fallbacksOf(this.#close);
     const part = thought === undefined ? 'json' : isOpen ? 'thought' : 'opening';
     this.start = { part, numMatched: 0 };
   }
@@ -64,13 +62,8 @@ export class TextBefore {
   }
 
   #thought(state: BeforeState, byte: number): void {
-    let { numMatched } = state;
-    while (numMatched > 0 && byte !== this.#close[numMatched]) {
-      numMatched = this.#fallbacks[numMatched] ?? 0;
-    }
-    if (byte === this.#close[numMatched]) numMatched++;
-    state.numMatched = numMatched;
-    if (numMatched === this.#close.length) this.#enter(state, 'next');
+    state.numMatched = this.#close.step(state.numMatched, byte);
+    if (this.#close.found(state.numMatched) !== -1) this.#enter(state, 'next');
   }
 
   #pass(state: BeforeState, marker: Uint8Array, next: Part): void {
@@ -81,15 +74,4 @@ export class TextBefore {
     state.part = part;
     state.numMatched = 0;
   }
-}
-
-/** By length of a beginning: the longest shorter one that it ends with (Knuth, Morris, Pratt). */
-function fallbacksOf(marker: Uint8Array): number[] {
-  const fallbacks = [0, 0];
-  for (let length = 1; length < marker.length; length++) {
-    let shorter = fallbacks[length] ?? 0;
-    while (shorter > 0 && marker[shorter] !== marker[length]) shorter = fallbacks[shorter] ?? 0;
-    fallbacks.push(marker[shorter] === marker[length] ? shorter + 1 : 0);
-  }
-  return fallbacks;
 }

@@ -1,6 +1,8 @@
 /** Grammars of texts that call tools: that must, or that may and then do it as their schemas say. */
 import { CallEbnf } from './call-ebnf.ts';
 import { characterClass } from './character-class.ts';
+import { CountedArguments } from './counted-arguments.ts';
+import { withCounts } from './counted-text.ts';
 import { anyOf, EbnfRules, literal } from './ebnf.ts';
 import type { ToolCalls } from './grammar-source.ts';
 import { MarkerEbnf } from './marker-ebnf.ts';
@@ -18,12 +20,17 @@ const ANY = characterClass([], true);
 
 /**
  * The grammar of a text with calls of these tools in the model's own format.
+ * @param canCount whether bounded strings may be counted beside it
  * @throws GrammarError when a tool's parameters can't be enforced.
  */
-export function toolCallsEbnf({ layout, tools, isRequired, parallel }: ToolCalls): string {
+export function toolCallsEbnf(
+  { layout, tools, isRequired, parallel }: ToolCalls,
+  canCount: boolean,
+): string {
   const rules = new EbnfRules();
   addJsonRules(rules);
-  const ebnf = new CallEbnf(rules, new SchemaParts(), layout.call);
+  const counted = canCount ? new CountedArguments() : null;
+  const ebnf = new CallEbnf(rules, new SchemaParts(), layout.call, counted);
   const calls = tools.map(({ function: tool, input }, index) => {
     const path = `tools/${index}`;
     if (input !== undefined) return ebnf.textCall(tool.name, input, path);
@@ -32,7 +39,7 @@ export function toolCallsEbnf({ layout, tools, isRequired, parallel }: ToolCalls
   const more = parallel && layout.repeats !== 'never' ? MAX_PARALLEL_CALLS - 1 : 0;
   const call = rules.add(anyOf(calls));
   rules.set('root', isRequired ? required(layout, call, more) : free(layout, rules, call, more));
-  return rules.toString();
+  return withCounts(rules.toString(), counted?.counts(layout) ?? null);
 }
 
 /** Calls and nothing else. */
