@@ -158,6 +158,11 @@ export interface EngineRequest {
   readonly cacheSalt: string;
   /** Set if only the prompt's keys and values in the cache are wanted: see BackgroundPrefill. */
   readonly background?: 'prefetch' | 'pin';
+  /**
+   * Set for one of several ways on from the same text, of which each has one token computed: `main` for
+   * the likeliest. The texts of the others are the first to make way in the prefix cache.
+   */
+  readonly branch?: 'main' | 'side';
   readonly sampling: SamplingParams;
   /** The grammar of the output; null leaves it free. Its end needs an end-of-sequence token. */
   readonly grammar: GrammarSpec | null;

@@ -23,7 +23,6 @@ describe.each([
   ['/v2/models/org%2Ffake-model/generate', { text_input: 'Hi' }],
 ])('%s', (path, valid) => {
   test.each([
-    { use_beam_search: true },
     { logits_processors: ['a'] },
     { spaces_between_special_tokens: false },
     { prompt_embeds: 'AAAA' },
@@ -62,6 +61,21 @@ describe.each([
       : { ...valid, ...neutral };
     expect((await post(await server(), path, body)).status).toBe(200);
   });
+});
+
+test.each([
+  ['/v1/responses', { input: 'Hi', use_beam_search: true }],
+  [
+    '/v2/models/org%2Ffake-model/generate',
+    { text_input: 'Hi', parameters: { use_beam_search: true } },
+  ],
+  ['/infill', { input_prefix: 'a', input_suffix: 'b', use_beam_search: true }],
+])('%s has no beam search, and says where it is', async (path, body) => {
+  const target = await server({ fillsIn: true });
+  const response = await post(target, path, body);
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain('is of /v1/completions and /v1/chat/completions');
+  expect(target.engine.requests).toHaveLength(0);
 });
 
 test.each([

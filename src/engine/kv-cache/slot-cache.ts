@@ -214,8 +214,9 @@ export class SlotCache implements KvCache, SlotTable {
     sequence.numComputedTokens = 0;
     if (keep && this.#prefixCaching && length >= BLOCK_SIZE) {
       const tokenIds = sequence.tokenIds(0, length).slice();
-      const { cacheSalt: salt, background } = sequence.request;
-      slot.cached = { tokenIds, salt, isPinned: background === 'pin', lastUsed: ++this.#clock };
+      const { cacheSalt: salt, background, branch } = sequence.request;
+      const lastUsed = branch === 'side' ? 0 : ++this.#clock;
+      slot.cached = { tokenIds, salt, isPinned: background === 'pin', lastUsed };
       slot.livePages = this.#memory.pagesOf(length);
     } else {
       this.#memory.drop(slot);
@@ -262,10 +263,9 @@ export class SlotCache implements KvCache, SlotTable {
   longestPrefix(sequence: Sequence): Prefix | null {
     // A prompt that is scored needs the logits of all its tokens, not only their keys and values.
     if (!this.#prefixCaching || sequence.scoresPrompt) return null;
-    const { cacheSalt } = sequence.request;
     const wanted = sequence.tokenIds(0, sequence.numTokens - 1);
     let best: Prefix | null = null;
-    for (const salt of new Set([cacheSalt, PUBLIC_SALT])) {
+    for (const salt of new Set([sequence.request.cacheSalt, PUBLIC_SALT])) {
       for (const index of this.#index.longestMatches(salt, wanted)) {
         const slot = this.#slots[index];
         if (!slot || saltOf(slot) !== salt) continue;

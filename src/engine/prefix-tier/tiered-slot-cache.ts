@@ -31,7 +31,9 @@ export class TieredSlotCache extends SlotCache {
     const { slot, request } = sequence;
     super.release(sequence, keep);
     const tokenIds = this.cachedTokenIds(slot);
-    if (tokenIds !== null) this.#tier.save({ tokenIds, salt: request.cacheSalt });
+    // Most branches are given up a token later.
+    if (tokenIds === null || request.branch !== undefined) return;
+    this.#tier.save({ tokenIds, salt: request.cacheSalt });
   }
 
   override drainOperations(): CacheOperation[] {

@@ -32,6 +32,7 @@ export class ChatDeltas {
       finishReason: toFinishReason(parser, finishReason),
       stopReason: delta.stopReason,
       tokenIds: delta.tokenIds,
+      numSpentTokens: delta.numSpentTokens,
       logprobs: delta.logprobs,
       promptLogprobs: delta.promptLogprobs,
       numCachedTokens: delta.numCachedTokens,

@@ -2,11 +2,12 @@
 import { setMaxListeners } from 'node:events';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { choiceSeed } from './choice-seed.ts';
-import type {
-  GenerationDelta,
-  GenerationDeltas,
-  GenerationRequest,
-  Generator,
+import {
+  type GenerationDelta,
+  type GenerationDeltas,
+  type GenerationRequest,
+  type Generator,
+  isSearch,
 } from './generation.ts';
 import type { ResumedChoice } from './resumption.ts';
 import { mergeStreams } from './merge-streams.ts';
@@ -14,7 +15,7 @@ import { mergeStreams } from './merge-streams.ts';
 export interface FanOutRequest {
   /** One for each prompt. */
   readonly prompts: readonly GenerationRequest[];
-  /** Sequences of each prompt. */
+  /** Sequences of each prompt; of one that is searched, the texts that are told. */
   readonly numChoices: number;
   /** The grammar of every output, not compiled yet. Free if left out. */
   readonly grammar?: GrammarSource;
@@ -40,7 +41,8 @@ export function fanOut(
   signal: AbortSignal,
 ): GenerationDeltas {
   const [only] = request.prompts;
-  return only && request.prompts.length === 1 && request.numChoices === 1
+  const isOne = request.numChoices === 1 || only?.beams !== undefined;
+  return only && request.prompts.length === 1 && isOne
     ? generator.generate({ ...only, resumed: request.resumed?.[0] }, signal)
     : runMany(generator, request, signal);
 }
@@ -54,12 +56,18 @@ async function* runMany(
   const any = AbortSignal.any([signal, ending.signal]);
   // Every choice listens; Node would report more than ten listeners as a leak.
   setMaxListeners(0, any);
+  // A search tells all choices of its prompt.
+  const areSearches = prompts.some(isSearch);
   const streams = prompts.flatMap((prompt, index) => {
+    if (areSearches) return generator.generate(prompt, any);
     const from = index * numChoices;
     return choicesOf(generator, prompt, numChoices, resumed?.slice(from, from + numChoices), any);
   });
   try {
-    for await (const { index, value } of mergeStreams(streams)) yield { ...value, choice: index };
+    for await (const { index, value } of mergeStreams(streams)) {
+      const choice = areSearches ? index * numChoices + (value.choice ?? 0) : index;
+      yield { ...value, choice };
+    }
   } finally {
     // Otherwise a running choice would delay its own return until its next token.
     ending.abort(new Error('the request ended'));

@@ -1,4 +1,5 @@
 /** Observes one request, for metrics and logs. */
+import { QueueFullError, ShuttingDownError } from '../queue/admission.ts';
 import type { GenerationRequest } from './generation.ts';
 
 /** `abort`: the client left; `timeout`: its time was over; `rejected`: never admitted. */
@@ -23,3 +24,9 @@ export interface GenerationObserver {
  * @returns null when nobody observes the request
  */
 export type ObserveGeneration = (request: GenerationRequest) => GenerationObserver | null;
+
+/** How a request ended that failed with this. */
+export function outcomeOf(error: unknown): GenerationOutcome {
+  const isRejected = error instanceof QueueFullError || error instanceof ShuttingDownError;
+  return isRejected ? 'rejected' : 'error';
+}

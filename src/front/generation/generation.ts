@@ -6,6 +6,7 @@ import type {
   ThoughtBudget,
 } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
+import type { BeamSettings } from './beam-search.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { PromptImage } from './prompt-image.ts';
 import type { ResumedChoice } from './resumption.ts';
@@ -29,6 +30,11 @@ export interface GenerationRequest {
   readonly sampling: SamplingParams;
   /** Whether the request named the seed; false if left out. */
   readonly hasSeed?: boolean;
+  /** Search for texts in place of drawing one. Drawn if left out. */
+  readonly beams?: BeamSettings & {
+    /** Texts to tell, the best first, each a choice of its own; at most `width`. */
+    readonly numTexts: number;
+  };
   /** The compiled grammar of the output. Free if left out. */
   readonly grammar?: GrammarSpec;
   /** Left out where thoughts may be as long as the output. */
@@ -70,12 +76,19 @@ export interface GenerationRequest {
   readonly adapter?: EngineAdapter | null;
 }
 
+/** Whether its texts are searched for. */
+export function isSearch({ beams }: GenerationRequest): boolean {
+  return beams !== undefined;
+}
+
 /** The tokens of one piece of a growing answer, whatever is made of their text. */
 export interface TokenDelta {
   /** Which of the request's choices it belongs to; 0 if left out. */
   readonly choice?: number | undefined;
   /** Every generated token exactly once, stop tokens included. */
   readonly tokenIds: readonly number[];
+  /** Tokens that were computed since the last piece, where they are others than `tokenIds`. */
+  readonly numSpentTokens?: number | undefined;
   /** The last piece of a choice has one, and only it. */
   readonly finishReason: string | null;
   /** The stop string or stop token id that ended it; null for end-of-sequence and length (as vLLM). */
@@ -107,6 +120,11 @@ export interface GenerationDelta extends TokenDelta {
   /** Values that the request's readout has read. */
   readonly values?: Float32Array | undefined;
   readonly finishReason: 'stop' | 'length' | null;
+}
+
+/** Tokens that were computed for a piece, which is what is counted and charged. */
+export function spentTokens({ tokenIds, numSpentTokens }: TokenDelta): number {
+  return numSpentTokens ?? tokenIds.length;
 }
 
 /** Can be left early. */

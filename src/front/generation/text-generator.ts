@@ -1,19 +1,17 @@
 /** Runs one request from prompt tokens to text: admission, engine, detokenizer, stop strings. */
-import {
-  type Admission,
-  QueueFullError,
-  type Release,
-  ShuttingDownError,
-} from '../queue/admission.ts';
+import type { Admission, Release } from '../queue/admission.ts';
+import { searchBeams } from './beam-generation.ts';
 import { CompletionAssembler } from './completion-assembler.ts';
 import { outcomeOfAbort } from '../deadline.ts';
 import { type Engine, type TokenBatch } from '../engine-process/engine-contract.ts';
 import { EngineError } from '../engine-process/errors.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import type {
-  GenerationObserver,
-  GenerationOutcome,
-  ObserveGeneration,
+import { toEngineRequest } from './engine-request.ts';
+import {
+  type GenerationObserver,
+  type GenerationOutcome,
+  type ObserveGeneration,
+  outcomeOf,
 } from './generation-observer.ts';
 import type {
   GenerationDelta,
@@ -24,9 +22,6 @@ import type {
 import type { EmbeddedImages, ImageEmbedder, PromptImage } from './prompt-image.ts';
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
-
-/** Share of the time between tokens that a step is planned for: sampling and sending take the rest. */
-const STEP_SHARE = 0.85;
 
 export interface TextGeneratorOptions {
   readonly engine: Engine;
@@ -55,6 +50,9 @@ export class TextGenerator implements Generator {
     signal: AbortSignal,
     mayStart?: Promise<void>,
   ): GenerationDeltas {
+    if (request.beams !== undefined) {
+      return searchBeams(this.#options, request, request.beams, signal);
+    }
     return new TextGeneration(this.#options, request, signal, mayStart);
   }
 }
@@ -173,7 +171,7 @@ class TextGeneration implements GenerationDeltas {
       this.#release();
       return;
     }
-    const wanted = this.#toEngineRequest(request);
+    const wanted = toEngineRequest(request, this.#options.eosTokenIds, this.#seen);
     const known = knownBatch(wanted.outputTokenIds, wanted);
     if (known !== null) this.#known.push(known);
     // A complete answer leaves nothing to compute.
@@ -211,41 +209,4 @@ class TextGeneration implements GenerationDeltas {
     this.#wasAborted = !this.#isOver;
     this.#end(outcomeOfAbort(this.#signal)).catch(() => {});
   };
-
-  #toEngineRequest(request: GenerationRequest): Parameters<Engine['generate']>[0] {
-    const { grammar = null, serviceClass } = request;
-    // Only this way can a grammar's end be detected.
-    const ignoresEos = request.ignoreEos && grammar === null;
-    const eosTokenIds = ignoresEos ? [] : this.#options.eosTokenIds;
-    return {
-      promptTokenIds: request.promptTokenIds,
-      outputTokenIds: request.resumed?.outputTokenIds ?? new Int32Array(),
-      maxTokens: request.maxTokens,
-      minTokens: request.minTokens,
-      priority: request.priority ?? 0,
-      tier: serviceClass?.priority ?? 0,
-      targetItlMs: serviceClass?.itlMs ? STEP_SHARE * serviceClass.itlMs : null,
-      arrivalMs: performance.now(),
-      cacheSalt: request.cacheSalt ?? '',
-      adapter: request.adapter ?? null,
-      stopTokenIds: [...new Set([...eosTokenIds, ...request.stopTokenIds])],
-      sampling: request.sampling,
-      grammar,
-      badWords: request.badWords,
-      logprobs: request.logprobs,
-      promptLogprobs: request.promptLogprobs,
-      label: {
-        requestId: request.record?.requestId ?? null,
-        serviceClass: serviceClass?.name ?? null,
-      },
-      ...(request.thought === undefined ? {} : { thought: request.thought }),
-      ...(request.readout === undefined ? {} : { readout: request.readout }),
-      ...(this.#seen === undefined ? {} : { embeddings: this.#seen.embeddings }),
-    };
-  }
-}
-
-function outcomeOf(error: unknown): GenerationOutcome {
-  const isRejected = error instanceof QueueFullError || error instanceof ShuttingDownError;
-  return isRejected ? 'rejected' : 'error';
 }

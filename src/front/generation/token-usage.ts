@@ -1,7 +1,7 @@
 /** Counts the tokens of one answer, over all its choices. */
 import { isEmbedding } from '../../engine/prompt-embeddings.ts';
 import type { FanOutRequest } from './fan-out.ts';
-import type { GenerationRequest, TokenDelta } from './generation.ts';
+import { type GenerationRequest, spentTokens, type TokenDelta } from './generation.ts';
 
 export interface TokenUsage {
   readonly numPromptTokens: number;
@@ -39,8 +39,9 @@ export class UsageCounter {
     this.#numReasoningTokens = before?.numReasoningTokens ?? null;
   }
 
-  add({ choice = 0, tokenIds, numCachedTokens = 0, numReasoningTokens = null }: TokenDelta): void {
-    this.#numOutputTokens += tokenIds.length;
+  add(delta: TokenDelta): void {
+    const { choice = 0, numCachedTokens = 0, numReasoningTokens = null } = delta;
+    this.#numOutputTokens += spentTokens(delta);
     // The other choices find what the first has just computed.
     if (choice % this.#numChoices === 0) this.#numCachedTokens += numCachedTokens;
     if (numReasoningTokens !== null) {

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { CacheWish } from '../caller.ts';
 import { LIMITS } from '../../limits.ts';
 import type { FanOutRequest } from '../generation/fan-out.ts';
-import type { GenerationDelta } from '../generation/generation.ts';
+import { type GenerationDelta, isSearch } from '../generation/generation.ts';
 import { decodeAnswer, encodeAnswer } from './answer-codec.ts';
 import { answerKey, type AnswerScope, isDeterministic, isGenerated } from './answer-key.ts';
 import { type CacheCounts, CacheCounter } from './cache-counter.ts';
@@ -44,7 +44,9 @@ export class GenerationCache {
   /** @returns null for a request whose answer is neither looked up nor kept */
   planOf(request: FanOutRequest, scope: AnswerScope, wish: CacheWish): AnswerPlan | null {
     const isWanted = wish.isAsked || isDeterministic(request);
-    if (!wish.mayKeep || !isWanted || !isGenerated(request)) {
+    // A search's answer alone does not say what it has cost.
+    const isDrawn = isGenerated(request) && !request.prompts.some(isSearch);
+    if (!wish.mayKeep || !isWanted || !isDrawn) {
       this.#counter.bypassed();
       return null;
     }

@@ -23,6 +23,7 @@ import { parseWith } from '../schemas/parse.ts';
 import { rejectUnsupportedInChat } from '../schemas/unsupported.ts';
 import { ChatCompletionChunks, chatCompletion, type ChatResponseFormat } from './chat-response.ts';
 import { customToolsOf, textGrammarsOf, toChatTools } from './chat-tools.ts';
+import { beamsOf, requireSearchable } from './beams.ts';
 import { requireChoices } from './choices.ts';
 import { gather } from '../generation/gather.ts';
 import { promptLogprobsOf } from './prompt-logprobs.ts';
@@ -40,6 +41,7 @@ export async function prepareChatCompletion(
   const numTop = topLogprobsOf(body);
   const request = toChatRequest(body, numTop, served);
   const chat = await prepareChat(served, request, caller);
+  if (request.settings.beams !== undefined) requireSearchable(chat.generation);
   const format: ChatResponseFormat = {
     head: createHead('chatcmpl-', served, server, body, caller),
     options: responseOptions(body),
@@ -76,7 +78,11 @@ function toChatRequest(
   numTop: number | null,
   { model, admission }: ServedText,
 ): ChatRequest {
-  const numChoices = requireChoices(body, 1, admission.mostPerRequest);
+  const width = requireChoices(body, 1, admission.mostPerRequest);
+  const settings = toSettings(body, model);
+  const promptLogprobs = promptLogprobsOf(body, null);
+  const beams = beamsOf(body, width, { ...settings, promptLogprobs }, model);
+  const numChoices = beams?.numTexts ?? width;
   const usesNewName = typeof body.max_completion_tokens === 'number';
   return {
     ...toChatPrompt(body),
@@ -85,10 +91,11 @@ function toChatRequest(
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: grammarOf(body),
     settings: {
-      ...toSettings(body, model),
+      ...settings,
+      ...(beams && { beams }),
       // The best of them are picked by log-probability.
       logprobs: numChoices > (body.n ?? 1) ? (numTop ?? 0) : numTop,
-      promptLogprobs: promptLogprobsOf(body, null),
+      promptLogprobs,
     },
     badWords: body.bad_words ?? [],
     numChoices,

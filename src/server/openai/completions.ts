@@ -18,6 +18,7 @@ import { completionBody, type CompletionBody } from '../schemas/bodies.ts';
 import { parseWith } from '../schemas/parse.ts';
 import { parsePrompts, type Prompt } from '../schemas/prompt.ts';
 import { rejectUnsupportedInCompletion } from '../schemas/unsupported.ts';
+import { beamsOf, requireSearchable } from './beams.ts';
 import { requireChoices } from './choices.ts';
 import {
   CompletionChunks,
@@ -59,12 +60,17 @@ export async function prepareCompletion(
   const logprobs = body.logprobs ?? null;
   const grammar = grammarOf(body);
   const own = toSettings(body, served.model);
+  const stopTokenIds = [...own.stopTokenIds, ...infillStops];
+  const promptLogprobs = promptLogprobsOf(body, isEcho ? logprobs : null);
+  const beams = beamsOf(body, numChoices, { stopTokenIds, promptLogprobs }, served.model);
+  const numTold = beams?.numTexts ?? numChoices;
   const settings = {
     ...own,
-    stopTokenIds: [...own.stopTokenIds, ...infillStops],
+    stopTokenIds,
+    ...(beams && { beams }),
     // The best choices are picked by log-probability.
-    logprobs: numChoices > (body.n ?? 1) ? (logprobs ?? 0) : logprobs,
-    promptLogprobs: promptLogprobsOf(body, isEcho ? logprobs : null),
+    logprobs: numTold > (body.n ?? 1) ? (logprobs ?? 0) : logprobs,
+    promptLogprobs,
     badWords: await served.prompts.encodeBadWords(body.bad_words ?? [], caller),
   };
   const limits = {
@@ -84,10 +90,11 @@ export async function prepareCompletion(
   });
   const request = {
     prompts: requests,
-    numChoices,
+    numChoices: numTold,
     streamInterval: body.stream_interval ?? 1,
     ...(grammar === null ? {} : { grammar }),
   };
+  if (beams !== null) requireSearchable(request);
   const format: CompletionResponseFormat = {
     head: createHead('cmpl-', served, server, body, caller),
     options: responseOptions(body),

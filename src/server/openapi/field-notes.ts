@@ -35,6 +35,12 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   seed: 'The same seed and request give the same answer; 64 bits.',
   n: 'How many answers to generate; they share the work on the prompt.',
   best_of: 'Generate this many and return the `n` likeliest.',
+  use_beam_search:
+    'Search for the likeliest texts, `n` (or `best_of`) at a time, in place of drawing them.',
+  length_penalty:
+    'Of a beam search: the power of its length that a text’s log-probability is divided by; 1.',
+  early_stopping:
+    'Of a beam search: true ends it with the first texts that have ended, `never` when none could become better.',
   echo: 'Begin the answer with the prompt.',
   suffix: 'Text after the answer, for models that can fill in.',
   input_prefix: 'Text before the answer.',

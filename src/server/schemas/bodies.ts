@@ -1,6 +1,7 @@
 /** The request bodies. Unknown fields are accepted; `prompt` and `messages` have their own parsers. */
 import { z } from 'zod';
 import { LIMITS } from '../../limits.ts';
+import { beamFields } from './beam-fields.ts';
 import { generationFields, shortText, templateVariables, thinkingTokenBudget } from './fields.ts';
 import { structuredFields } from './structured.ts';
 import { toolChoice, tools } from './tools.ts';
@@ -23,6 +24,7 @@ export type ChatPromptFields = z.infer<typeof chatPromptBody>;
 
 export const completionBody = z.looseObject({
   ...generationFields,
+  ...beamFields,
   ...structuredFields,
   add_special_tokens: z.boolean().nullish(),
   /** 0 together with `echo` only: the prompt is scored, and nothing shown after it. */
@@ -39,6 +41,7 @@ export type CompletionBody = z.infer<typeof completionBody>;
 
 export const chatCompletionBody = z.looseObject({
   ...generationFields,
+  ...beamFields,
   ...structuredFields,
   /** Whether an answer may hold more than one tool call; true unless said otherwise. */
   parallel_tool_calls: z.boolean().nullish(),

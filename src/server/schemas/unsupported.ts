@@ -18,8 +18,8 @@ const isEmpty: Neutral = (value) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const never: Neutral = () => false;
 
-const COMMON: Readonly<Record<string, Neutral>> = {
-  use_beam_search: isOff,
+/** Those of the APIs that search. */
+const SEARCHING: Readonly<Record<string, Neutral>> = {
   spaces_between_special_tokens: isOn,
   logits_processors: isEmpty,
   prompt_embeds: isEmpty,
@@ -40,6 +40,8 @@ const COMMON: Readonly<Record<string, Neutral>> = {
   tfs_z: isOne,
 };
 
+const COMMON: Readonly<Record<string, Neutral>> = { ...SEARCHING, use_beam_search: isOff };
+
 /** Samplers that only OpenAI's completions and llama-server's API have. */
 const EXTRA_SAMPLERS: Readonly<Record<string, Neutral>> = {
   typical_p: isOne,
@@ -50,12 +52,13 @@ const EXTRA_SAMPLERS: Readonly<Record<string, Neutral>> = {
 };
 
 const COMPLETION_ONLY: Readonly<Record<string, Neutral>> = {
-  ...COMMON,
+  ...SEARCHING,
   thinking_token_budget: (value) => value === -1,
 };
 
 const INFERENCE_ONLY: Readonly<Record<string, Neutral>> = {
   ...COMPLETION_ONLY,
+  use_beam_search: isOff,
   suffix: isText(''),
 };
 
@@ -69,7 +72,7 @@ const LLAMA_COMPLETION: Readonly<Record<string, Neutral>> = {
 };
 
 const CHAT_ONLY: Readonly<Record<string, Neutral>> = {
-  ...COMMON,
+  ...SEARCHING,
   // Templates write their own.
   add_special_tokens: isOff,
   functions: isEmpty,
@@ -118,6 +121,7 @@ const REASONS: Readonly<Record<string, string>> = {
   n_probs: 'is `logprobs` of /v1/completions',
   image_data: 'is not supported; send images to /v1/chat/completions',
   thinking_token_budget: 'is of chats: nothing marks thoughts in a completion',
+  use_beam_search: 'is of /v1/completions and /v1/chat/completions',
   suffix: 'is of /v1/completions, /api/generate and /infill',
   images: 'are of messages in /api/chat',
   template: "is the model's own here; use `raw` to send a prompt as it is",

@@ -1,3 +1,4 @@
+import { spentTokens } from '../../../front/generation/generation.ts';
 import type { ServerContext } from '../../context.ts';
 import { createId } from '../../ids.ts';
 import type { RunningRequest } from '../../operating/running-requests.ts';
@@ -20,8 +21,8 @@ export function listed({ running }: Pick<ServerContext, 'running'>): Stage {
       outputTokens: 0,
     };
     return watchGeneration(deltas, generation, {
-      onValue({ tokenIds }) {
-        entry.outputTokens += tokenIds.length;
+      onValue(delta) {
+        entry.outputTokens += spentTokens(delta);
       },
       onEnd: running.add(entry, ending),
     });

@@ -1,4 +1,5 @@
 import type { FanOutRequest } from '../../../front/generation/fan-out.ts';
+import { spentTokens } from '../../../front/generation/generation.ts';
 import type { ServerContext } from '../../context.ts';
 import { countPromptTokens, type Stage, watchGeneration } from './stage.ts';
 
@@ -14,8 +15,8 @@ export function metered({ usage }: Pick<ServerContext, 'usage'>): Stage {
     try {
       const deltas = await next(generation);
       return watchGeneration(deltas, generation, {
-        onValue({ tokenIds }) {
-          charge.outputTokens += tokenIds.length;
+        onValue(delta) {
+          charge.outputTokens += spentTokens(delta);
         },
         onEnd() {
           const { isOwn, chargedTokens: outputTokens } = charge;
@@ -35,7 +36,8 @@ export function metered({ usage }: Pick<ServerContext, 'usage'>): Stage {
 /** Tokens that a request may come to, prompts included. */
 function mostTokens({ prompts, numChoices }: FanOutRequest): number {
   return prompts.reduce(
-    (sum, { promptTokenIds, maxTokens }) => sum + promptTokenIds.length + numChoices * maxTokens,
+    (sum, { promptTokenIds, maxTokens, beams }) =>
+      sum + promptTokenIds.length + (beams?.width ?? numChoices) * maxTokens,
     0,
   );
 }

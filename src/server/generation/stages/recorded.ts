@@ -1,3 +1,4 @@
+import { spentTokens } from '../../../front/generation/generation.ts';
 import type { ModelFacts } from '../../../front/request-record.ts';
 import { LIMITS } from '../../../limits.ts';
 import type { ServerContext } from '../../context.ts';
@@ -30,8 +31,9 @@ export const counted: Stage = async (generation, next) => {
   const { numChoices } = generation.request;
   let outputTokens = 0;
   return watchGeneration(await next(generation), generation, {
-    onValue({ tokenIds, numCachedTokens, choice = 0 }) {
-      outputTokens += tokenIds.length;
+    onValue(delta) {
+      const { numCachedTokens, choice = 0 } = delta;
+      outputTokens += spentTokens(delta);
       // The other choices find what the first has just computed.
       if (numCachedTokens !== undefined && choice % numChoices === 0) {
         record.numCachedTokens += numCachedTokens;
