@@ -16,10 +16,13 @@ import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import {
+  GGUF_MODELS,
   inspectedVision,
   LINE_MODELS,
   QWEN_MODELS,
   SQUARE_MODELS,
+  visionFolder,
+  visionGguf,
   visionImage,
   visionReference,
 } from '../support/vision.ts';
@@ -51,12 +54,20 @@ const PARAMETERS = {
   'llava-siglip': 192 * 24 + 24 + 16 * 24 + 3 * SQUARE_LAYER + (24 * 32 + 32 * 32),
 };
 
+/** Those that are GGUF files too. */
+const GGUF_NAMES: ReadonlySet<string> = new Set(GGUF_MODELS.map(([name]) => name));
+
 type Kind = (typeof MODELS)[number][1];
 type Seeing = Extract<VisionConfig, { readonly kind: Kind }>;
 
-async function open(name: string, kind: Kind, precision: EncoderPrecision): Promise<Session> {
+async function open(
+  name: string,
+  kind: Kind,
+  precision: EncoderPrecision,
+  model = visionFolder(name),
+): Promise<Session> {
   const options = { precision, cacheDirectory: cache.path, calibrate: calibrateVision };
-  const path = await buildVision(await inspectedVision(name, kind), options);
+  const path = await buildVision(await inspectedVision(name, kind, model), options);
   return new Session(path, { intraOpThreads: 1 });
 }
 
@@ -84,24 +95,31 @@ function tokensOf(
 }
 
 describe.each(MODELS)('%s', (name, kind) => {
-  it('makes the same embeddings in fp32, of the same bytes, and writes the same text', async () => {
-    const { config } = await inspectedVision(name, kind);
-    const { images } = await visionReference(name);
-    expect(Object.keys(images)).toHaveLength(4);
-    const session = await open(name, kind, 'fp32');
-    for (const [file, each] of Object.entries(images)) {
-      const { rows, columns, placeholder, patches, embeddings } = each;
-      const image = await visionImage(file);
-      const cut = cutImage(image, config.cutting);
-      expect([cut.rows, cut.columns]).toEqual([rows, columns]);
-      expect(Buffer.from(cut.tiles[0]?.data ?? []).toString('base64')).toBe(patches);
-      const tokens = tokensOf(name, kind, rows, columns);
-      expect(shownImage(cut, config)).toEqual({ placeholder, ...tokens });
-      expect(embeddings).toHaveLength(tokens.tokensPerTile * embeddingWidth(config.shape));
-      expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
-    }
-    session.release();
-  });
+  const models: [format: string, model: string][] = [
+    ['safetensors', visionFolder(name)],
+    ...(GGUF_NAMES.has(name) ? [['GGUF', visionGguf(name)] satisfies [string, string]] : []),
+  ];
+  it.each(models)(
+    'makes the same embeddings in fp32, of the same bytes, and writes the same text, of %s',
+    async (_format, model) => {
+      const { config } = await inspectedVision(name, kind, model);
+      const { images } = await visionReference(name);
+      expect(Object.keys(images)).toHaveLength(4);
+      const session = await open(name, kind, 'fp32', model);
+      for (const [file, each] of Object.entries(images)) {
+        const { rows, columns, placeholder, patches, embeddings } = each;
+        const image = await visionImage(file);
+        const cut = cutImage(image, config.cutting);
+        expect([cut.rows, cut.columns]).toEqual([rows, columns]);
+        expect(Buffer.from(cut.tiles[0]?.data ?? []).toString('base64')).toBe(patches);
+        const tokens = tokensOf(name, kind, rows, columns);
+        expect(shownImage(cut, config)).toEqual({ placeholder, ...tokens });
+        expect(embeddings).toHaveLength(tokens.tokensPerTile * embeddingWidth(config.shape));
+        expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
+      }
+      session.release();
+    },
+  );
 
   it('makes near ones in int8', async () => {
     const { config } = await inspectedVision(name, kind);

@@ -15,7 +15,7 @@ import { mmprojConfig } from '../../../src/model/vision/mmproj.ts';
 import { parseVisionConfig } from '../../../src/model/vision/vision-config.ts';
 import type { VisionConfig } from '../../../src/model/vision/vision-part.ts';
 import { ggufBytes } from '../../support/gguf-writer.ts';
-import { MMPROJ_METADATA } from '../../support/mmproj.ts';
+import { MMPROJ_FACTS, MMPROJ_FAMILIES } from '../../support/mmproj.ts';
 import { refusable, type Target } from './target.ts';
 
 const TEXT_SIZE = 32;
@@ -166,13 +166,18 @@ const visionConfig: Target = {
 
 const mmproj: Target = {
   name: 'mmproj',
-  seeds: [ggufBytes(MMPROJ_METADATA, [])],
+  seeds: Object.values(MMPROJ_FAMILIES).map((metadata) => ggufBytes(metadata, [])),
   maxBytes: 4096,
   maxWork: 2e6,
   run(input) {
     const read = refusable(() => {
-      const { metadata } = parseGgufHeader(input, input.length, 'x.gguf');
-      return mmprojConfig(metadata, 'x.gguf', { imageTokenId: 5, textSize: TEXT_SIZE });
+      const { metadata, tensors } = parseGgufHeader(input, input.length, 'x.gguf');
+      return mmprojConfig({
+        metadata,
+        origin: 'x.gguf',
+        shapeOf: (name) => tensors.get(name)?.shape,
+        ...MMPROJ_FACTS,
+      }).config;
     }, ModelError);
     if (read !== undefined) requireBounds(read);
   },
