@@ -1,5 +1,6 @@
 /** How models see images: as tiles, as patches of an image of about its own size, and as a square or the middle one. */
 import { IMAGE_LIMITS } from '../image-limits.ts';
+import { type Canvasing, cutCanvas } from './canvas.ts';
 import { centerCrop } from './center-crop.ts';
 import { cutLines, type Lining } from './lines.ts';
 import { cutPatches, type Patching } from './patches.ts';
@@ -8,10 +9,20 @@ import { resized } from './preprocess.ts';
 import { resize, type Resample } from './resize.ts';
 import { type CutImage, cutTiles, type Tiling } from './tiles.ts';
 
-export type Cutting = TileCutting | GridCutting | LineCutting | SquareCutting | CropCutting;
+export type Cutting =
+  | TileCutting
+  | CanvasCutting
+  | GridCutting
+  | LineCutting
+  | SquareCutting
+  | CropCutting;
 
 export interface TileCutting extends Tiling {
   readonly kind: 'tiles';
+}
+
+export interface CanvasCutting extends Canvasing {
+  readonly kind: 'canvas';
 }
 
 export interface GridCutting extends Patching {
@@ -48,6 +59,8 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
   switch (cutting.kind) {
     case 'tiles':
       return cutTiles(image, cutting);
+    case 'canvas':
+      return cutCanvas(image, cutting);
     case 'grid':
       return cutPatches(image, cutting);
     case 'lines':
@@ -68,6 +81,7 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
 /** The same for an image of which little is to be seen: one tile, or few cells; a square stays as it is. */
 export function inLowDetail(cutting: Cutting): Cutting {
   if (cutting.kind === 'square' || cutting.kind === 'crop') return cutting;
+  if (cutting.kind === 'canvas') return { ...cutting, minTiles: 1, maxTiles: 1 };
   return cutting.kind === 'tiles' ? { ...cutting, splits: false } : withCells(cutting, FEW_CELLS);
 }
 

@@ -78,7 +78,8 @@ function scaled({ width, height }: Size, longer: number, round: (side: number) =
     : { width: round(Math.trunc(longer * ratio)), height: longer };
 }
 
-function tileAt({ width, data }: Pixels, row: number, column: number, side: number): Pixels {
+/** The square of a row and a column of such squares. */
+export function tileAt({ width, data }: Pixels, row: number, column: number, side: number): Pixels {
   const tile = new Uint8Array(side * side * CHANNELS);
   for (let y = 0; y < side; y++) {
     const from = ((row * side + y) * width + column * side) * CHANNELS;

@@ -13,6 +13,8 @@ import { childrenOf, killNow } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import {
+  CANVAS_MODELS,
+  GGUF_MODELS,
   LINE_MODELS,
   QWEN_MODELS,
   SQUARE_MODELS,
@@ -70,10 +72,12 @@ interface Completion {
 }
 
 const MODELS = [
-  ...[...VISION_MODELS, ...QWEN_MODELS, ...LINE_MODELS, ...SQUARE_MODELS].map((name) => {
-    return { name, format: 'safetensors', path: visionFolder(name) };
-  }),
-  ...VISION_MODELS.map((name) => ({ name, format: 'GGUF', path: visionGguf(name) })),
+  ...[...VISION_MODELS, ...QWEN_MODELS, ...LINE_MODELS, ...SQUARE_MODELS, ...CANVAS_MODELS].map(
+    (name) => {
+      return { name, format: 'safetensors', path: visionFolder(name) };
+    },
+  ),
+  ...GGUF_MODELS.map(([name]) => ({ name, format: 'GGUF', path: visionGguf(name) })),
 ];
 
 describe.each(MODELS)('$name of $format', ({ name, path }) => {

@@ -16,10 +16,14 @@ import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import {
+  CANVAS_MODELS,
+  GGUF_MODELS,
   inspectedVision,
   LINE_MODELS,
   QWEN_MODELS,
   SQUARE_MODELS,
+  visionFolder,
+  visionGguf,
   visionImage,
   visionReference,
 } from '../support/vision.ts';
@@ -32,10 +36,15 @@ const MODELS = [
   ...QWEN_MODELS.map((name) => [name, 'grid'] as const),
   ...LINE_MODELS.map((name) => [name, 'lines'] as const),
   ...SQUARE_MODELS.map((name) => [name, 'square'] as const),
+  ...CANVAS_MODELS.map((name) => [name, 'canvas'] as const),
 ];
 
 const SQUARE_LAYER = 4 * (24 * 24 + 24) + 24 * 40 + 40 + 40 * 24 + 24 + 4 * 24;
 const LINE_LAYER = 4 * 32 * 32 + 3 * 32 * 40 + 2 * 32;
+
+/** Scales of layers are a part of its matrices. */
+const INTERN =
+  48 * 24 + 24 + 17 * 24 + 24 + 2 * SQUARE_LAYER + 2 * 96 + (96 * 32 + 32 + 32 * 32 + 32);
 
 /** Numbers in the tensors that are read. */
 const PARAMETERS = {
@@ -48,25 +57,41 @@ const PARAMETERS = {
   gemma3: 48 * 24 + 24 + 64 * 24 + 2 * SQUARE_LAYER + 48 + (24 + 24 * 32),
   // Nor its last layer nor the norm after it is read.
   llava: 192 * 24 + 24 + 17 * 24 + 48 + 2 * SQUARE_LAYER + (24 * 32 + 32 + 32 * 32 + 32),
+  internvl: INTERN,
+  // Biases of its attention are zeros.
+  'internvl-plain': INTERN,
   'llava-siglip': 192 * 24 + 24 + 16 * 24 + 3 * SQUARE_LAYER + (24 * 32 + 32 * 32),
 };
+
+/** Those that are GGUF files too. */
+const GGUF_NAMES: ReadonlySet<string> = new Set(GGUF_MODELS.map(([name]) => name));
 
 type Kind = (typeof MODELS)[number][1];
 type Seeing = Extract<VisionConfig, { readonly kind: Kind }>;
 
-async function open(name: string, kind: Kind, precision: EncoderPrecision): Promise<Session> {
+async function open(
+  name: string,
+  kind: Kind,
+  precision: EncoderPrecision,
+  model = visionFolder(name),
+): Promise<Session> {
   const options = { precision, cacheDirectory: cache.path, calibrate: calibrateVision };
-  const path = await buildVision(await inspectedVision(name, kind), options);
+  const path = await buildVision(await inspectedVision(name, kind, model), options);
   return new Session(path, { intraOpThreads: 1 });
 }
 
+/** Embeddings of all tiles of an image, one after the other. */
 function embed(session: Session, image: Pixels, { cutting, shape }: Seeing): Float32Array {
   const { tiles, ...grid } = cutImage(image, cutting);
-  const inputs = visionTensors(visionInputs(tiles[0]?.data ?? new Uint8Array(), grid, shape));
-  const [made] = runForOutputs(session, inputs, ['embeddings']);
-  const values = made instanceof Tensor ? Float32Array.from(made.data, Number) : new Float32Array();
-  for (const tensor of [made, ...inputs.values()]) tensor?.release();
-  return values;
+  return Float32Array.from(
+    tiles.flatMap(({ data }) => {
+      const inputs = visionTensors(visionInputs(data, grid, shape));
+      const [made] = runForOutputs(session, inputs, ['embeddings']);
+      const values = made instanceof Tensor ? Array.from(made.data, Number) : [];
+      for (const tensor of [made, ...inputs.values()]) tensor?.release();
+      return values;
+    }),
+  );
 }
 
 /** Tokens of an image of so many cells, besides its text. */
@@ -76,6 +101,7 @@ function tokensOf(
   height: number,
   width: number,
 ): Omit<ShownImage, 'placeholder'> {
+  if (kind === 'canvas') return { tokensPerTile: 4 };
   if (kind === 'square') {
     return { tokensPerTile: 16, ...(name === 'gemma3' && { seesWhole: true }) };
   }
@@ -84,24 +110,33 @@ function tokensOf(
 }
 
 describe.each(MODELS)('%s', (name, kind) => {
-  it('makes the same embeddings in fp32, of the same bytes, and writes the same text', async () => {
-    const { config } = await inspectedVision(name, kind);
-    const { images } = await visionReference(name);
-    expect(Object.keys(images)).toHaveLength(4);
-    const session = await open(name, kind, 'fp32');
-    for (const [file, each] of Object.entries(images)) {
-      const { rows, columns, placeholder, patches, embeddings } = each;
-      const image = await visionImage(file);
-      const cut = cutImage(image, config.cutting);
-      expect([cut.rows, cut.columns]).toEqual([rows, columns]);
-      expect(Buffer.from(cut.tiles[0]?.data ?? []).toString('base64')).toBe(patches);
-      const tokens = tokensOf(name, kind, rows, columns);
-      expect(shownImage(cut, config)).toEqual({ placeholder, ...tokens });
-      expect(embeddings).toHaveLength(tokens.tokensPerTile * embeddingWidth(config.shape));
-      expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
-    }
-    session.release();
-  });
+  const models: [format: string, model: string][] = [
+    ['safetensors', visionFolder(name)],
+    ...(GGUF_NAMES.has(name) ? [['GGUF', visionGguf(name)] satisfies [string, string]] : []),
+  ];
+  it.each(models)(
+    'makes the same embeddings in fp32, of the same bytes, and writes the same text, of %s',
+    async (_format, model) => {
+      const { config } = await inspectedVision(name, kind, model);
+      const { images } = await visionReference(name);
+      expect(Object.keys(images)).toHaveLength(4);
+      const session = await open(name, kind, 'fp32', model);
+      for (const [file, each] of Object.entries(images)) {
+        const { rows, columns, placeholder, patches, embeddings } = each;
+        const image = await visionImage(file);
+        const cut = cutImage(image, config.cutting);
+        expect([cut.rows, cut.columns]).toEqual([rows, columns]);
+        const bytes = Buffer.concat(cut.tiles.map(({ data }) => data));
+        expect(bytes.toString('base64')).toBe(patches);
+        const tokens = tokensOf(name, kind, rows, columns);
+        expect(shownImage(cut, config)).toEqual({ placeholder, ...tokens });
+        const numTokens = cut.tiles.length * tokens.tokensPerTile;
+        expect(embeddings).toHaveLength(numTokens * embeddingWidth(config.shape));
+        expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
+      }
+      session.release();
+    },
+  );
 
   it('makes near ones in int8', async () => {
     const { config } = await inspectedVision(name, kind);

@@ -9,6 +9,7 @@ import {
   float32s,
   float32Tensor,
   ggufBytes,
+  int32s,
   text,
   type Tensor,
   uint,
@@ -50,6 +51,62 @@ export const MMPROJ_METADATA: Readonly<Record<string, Value>> = {
   'clip.vision.image_mean': float32s([0.5, 0.5, 0.5]),
   'clip.vision.image_std': float32s([0.5, 0.5, 0.5]),
 };
+
+const TOWER: Readonly<Record<string, Value>> = {
+  'general.architecture': text('clip'),
+  'clip.vision.projection_dim': uint(32),
+  'clip.vision.image_size': uint(32),
+  'clip.vision.patch_size': uint(4),
+  'clip.vision.embedding_length': uint(32),
+  'clip.vision.feed_forward_length': uint(40),
+  'clip.vision.block_count': uint(3),
+  'clip.vision.attention.head_count': uint(2),
+  'clip.vision.attention.layer_norm_epsilon': float(1e-6),
+  'clip.vision.image_mean': float32s([0.5, 0.5, 0.5]),
+  'clip.vision.image_std': float32s([0.5, 0.5, 0.5]),
+};
+
+/** Metadata of a file of each family, by its projector. */
+export const MMPROJ_FAMILIES: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
+  idefics3: MMPROJ_METADATA,
+  gemma3: {
+    ...TOWER,
+    'clip.projector_type': text('gemma3'),
+    'clip.use_gelu': bool(true),
+    'clip.vision.projector.scale_factor': uint(2),
+  },
+  pixtral: {
+    ...TOWER,
+    'clip.projector_type': text('pixtral'),
+    'clip.use_silu': bool(true),
+    'clip.vision.spatial_merge_size': uint(2),
+  },
+  qwen2vl_merger: { ...TOWER, 'clip.projector_type': text('qwen2vl_merger') },
+  'qwen2.5vl_merger': {
+    ...TOWER,
+    'clip.projector_type': text('qwen2.5vl_merger'),
+    'clip.use_silu': bool(true),
+    'clip.vision.n_wa_pattern': uint(2),
+    'clip.vision.window_size': uint(16),
+    'clip.vision.image_min_pixels': uint(700),
+    'clip.vision.image_max_pixels': uint(1200),
+  },
+  qwen3vl_merger: {
+    ...TOWER,
+    'clip.projector_type': text('qwen3vl_merger'),
+    'clip.use_gelu': bool(true),
+    'clip.vision.spatial_merge_size': uint(2),
+    'clip.vision.is_deepstack_layers': int32s([1, 0, 1]),
+  },
+};
+
+/** A text model that any of these is for; Qwen3-VL's has images at two layers. */
+export const MMPROJ_FACTS = {
+  imageToken: '<image>',
+  imageTokenId: 4,
+  textSize: 32,
+  deepLayers: 0,
+} as const;
 
 /** The tensors of the tiny SmolVLM. */
 export async function mmprojTensors(): Promise<Tensor[]> {

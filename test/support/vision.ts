@@ -22,6 +22,20 @@ export const LINE_MODELS = ['mistral3', 'llava-pixtral'] as const;
 /** Those whose images are squares (scripts/references/gemma_vision.py and llava_vision.py). */
 export const SQUARE_MODELS = ['gemma3', 'llava', 'llava-siglip'] as const;
 
+/** Those whose images are canvases of tiles (scripts/references/internvl_vision.py). */
+export const CANVAS_MODELS = ['internvl', 'internvl-plain'] as const;
+
+/** Those that are GGUF files too (scripts/references/gguf_vision.py), by how they see. */
+export const GGUF_MODELS = [
+  ['smolvlm', 'tiles'],
+  ['idefics3', 'tiles'],
+  ['qwen2-vl', 'grid'],
+  ['qwen2.5-vl', 'grid'],
+  ['qwen3-vl', 'grid'],
+  ['mistral3', 'lines'],
+  ['gemma3', 'square'],
+] as const;
+
 const floats = z.base64().transform((text) => {
   const bytes = Uint8Array.from(Buffer.from(text, 'base64'));
   return new Float32Array(bytes.buffer);

@@ -195,6 +195,11 @@ export interface GgufNames {
   readonly finalNorm?: 'output_norm' | 'token_embd_norm';
   /** Field of config.json that its `logit_scale` is; `logits_scaling`, a divisor, if left out. */
   readonly logitScale?: 'logits_scaling' | 'logit_scale';
+  /**
+   * How pairs of dimensions that turn by frames, rows and columns of images follow each other, of models that see
+   * so: kind by kind, or in turns.
+   */
+  readonly imagePairs?: 'by kind' | 'in turns';
   /** Fields of config.json that GGUF files lack. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
   /** Fields of its `rope_scaling` that they lack, if there is any. */

@@ -6,7 +6,7 @@ export const MISTRALS: readonly KnownFamily[] = [
   { family: { ...LLAMA, modelType: 'mistral', bias: NO_BIAS }, gguf: null },
   {
     family: { ...LLAMA, modelType: 'ministral3', bias: NO_BIAS, defaults: { rms_norm_eps: 1e-5 } },
-    gguf: null,
+    gguf: { architecture: 'mistral3', pairsRows: true },
   },
   {
     family: {

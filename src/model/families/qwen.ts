@@ -59,26 +59,27 @@ const QWEN3_NEXT_DELTA: GatedDeltaRules = {
   fusedOrder: 'by group',
 };
 
+const QWEN2: Family = {
+  ...LLAMA,
+  modelType: 'qwen2',
+  bias: { ...NO_BIAS, queryKeyValue: 'always' },
+  slidingWindow: 'flag',
+};
+
+const QWEN3: Family = {
+  ...LLAMA,
+  modelType: 'qwen3',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  slidingWindow: 'flag',
+  tensors: withLayer({ headNorms: HEAD_NORMS }),
+};
+
 export const QWENS: readonly KnownFamily[] = [
-  {
-    family: {
-      ...LLAMA,
-      modelType: 'qwen2',
-      bias: { ...NO_BIAS, queryKeyValue: 'always' },
-      slidingWindow: 'flag',
-    },
-    gguf: { architecture: 'qwen2' },
-  },
-  {
-    family: {
-      ...LLAMA,
-      modelType: 'qwen3',
-      bias: { ...LLAMA.bias, mlp: 'never' },
-      slidingWindow: 'flag',
-      tensors: withLayer({ headNorms: HEAD_NORMS }),
-    },
-    gguf: { architecture: 'qwen3' },
-  },
+  { family: QWEN2, gguf: { architecture: 'qwen2' } },
+  // The text model inside of Qwen2-VL and Qwen2.5-VL.
+  { family: QWEN2, gguf: { architecture: 'qwen2vl', imagePairs: 'by kind' } },
+  { family: QWEN3, gguf: { architecture: 'qwen3' } },
+  { family: QWEN3, gguf: { architecture: 'qwen3vl', imagePairs: 'in turns' } },
   {
     family: {
       ...LLAMA,

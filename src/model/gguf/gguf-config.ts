@@ -1,3 +1,4 @@
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import { architectureOf, type Architecture } from './architectures.ts';
 import type { GgufFile } from './gguf-file.ts';
@@ -59,7 +60,13 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     rope_theta: number('rope.freq_base'),
     rope_local_base_freq: number('rope.freq_base_swa'),
     partial_rotary_factor: rotaryDim / headDim,
-    ...(await ropeScaling(file, name, positions, architecture)),
+    ...withImagePairs(
+      await ropeScaling(file, name, positions, architecture),
+      file,
+      name,
+      architecture,
+    ),
+    ...deepLayers(number('n_deepstack_layers')),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
     use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
     attention_bias: ['q', 'qkv'].some((of) => hasTensor(file, `attn_${of}.bias`)),
@@ -137,6 +144,31 @@ function slidingLayers(metadata: GgufMetadata, key: string, layers: number) {
   return { layer_types: types };
 }
 
+/** Models that see have images at several layers: as many as files say, the first ones. */
+function deepLayers(count = 0) {
+  if (count === 0) return {};
+  const indexes = Array.from({ length: Math.min(count, MODEL_LIMITS.layers + 1) }, (_, at) => at);
+  return { vision_config: { deepstack_visual_indexes: indexes } };
+}
+
+interface RopeFields {
+  readonly rope_scaling?: Readonly<Record<string, unknown>>;
+}
+
+function withImagePairs<Rope extends RopeFields>(
+  rope: Rope,
+  { metadata }: GgufFile,
+  name: string,
+  { imagePairs }: Architecture,
+) {
+  if (imagePairs === undefined) return rope;
+  const key = `${name}.rope.dimension_sections`;
+  // The last is for a fourth kind, which none has.
+  const sections = [...metadata.require(key, metadata.numbers(key))].slice(0, 3);
+  const pairs = { mrope_section: sections, mrope_interleaved: imagePairs === 'in turns' };
+  return { ...rope, rope_scaling: { ...rope.rope_scaling, ...pairs } };
+}
+
 async function ropeScaling(
   file: GgufFile,
   name: string,
@@ -180,6 +212,9 @@ async function ropeScaling(
       original_max_position_embeddings: original,
       beta_fast: number('scaling.yarn_beta_fast'),
       beta_slow: number('scaling.yarn_beta_slow'),
+      mscale: number('scaling.yarn_log_multiplier'),
+      mscale_all_dim: number('scaling.yarn_log_multiplier'),
+      llama_4_scaling_beta: metadata.number(`${name}.attention.temperature_scale`),
       ...extraOfRope,
     },
   };

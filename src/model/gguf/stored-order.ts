@@ -36,7 +36,7 @@ export function storedOrder(
 }
 
 /** By its place in a head's halves, the row in pairs. */
-function pairedRow(row: number, headDim: number): number {
+export function pairedRow(row: number, headDim: number): number {
   const within = row % headDim;
   const half = headDim / 2;
   return row - within + (within % half) * 2 + (within < half ? 0 : 1);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 export const MULTIMODAL_TYPES = [
   'gemma3',
   'idefics3',
+  'internvl',
   'llava',
   'mistral3',
   'qwen2_vl',
@@ -49,6 +50,9 @@ const LEFT_OUT: Readonly<Record<string, object>> = {
   },
 };
 
+/** Text models of those whose configurations may leave that out. */
+const LEFT_OUT_TYPES: Readonly<Record<string, string>> = { internvl: 'qwen2', llava: 'llama' };
+
 const multimodalSchema = z.looseObject({
   model_type: z.enum(MULTIMODAL_TYPES),
   tie_word_embeddings: z.boolean().optional(),
@@ -82,7 +86,7 @@ export function textModelConfig(json: unknown): unknown {
   if (!parsed.success) return json;
   const { text_config: inner, tie_word_embeddings: isTied, ...outer } = parsed.data;
   const isLlava = outer.model_type === 'llava';
-  const modelType = inner.model_type ?? (isLlava ? 'llama' : outer.model_type);
+  const modelType = inner.model_type ?? LEFT_OUT_TYPES[outer.model_type] ?? outer.model_type;
   return {
     ...(isLlava && LEFT_OUT[modelType]),
     ...outer,

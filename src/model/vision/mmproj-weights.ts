@@ -1,55 +1,46 @@
 import { GgufFile } from '../gguf/gguf-file.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { CONNECTOR, LAYERS, TOWER } from './tensor-names.ts';
-import type { TileShape } from './vision-config.ts';
+import type { MmprojNames } from './mmproj-names.ts';
 
-/** Names in the file by names in safetensors, without `.weight` and `.bias`. */
-const NAMES: Readonly<Record<string, string>> = {
-  [`${TOWER}.embeddings.patch_embedding`]: 'v.patch_embd',
-  [`${TOWER}.embeddings.position_embedding`]: 'v.position_embd',
-  [`${TOWER}.post_layernorm`]: 'v.post_ln',
-  [CONNECTOR]: 'mm.model.fc',
-};
-
-/** The same in a layer. */
-const LAYER_NAMES: Readonly<Record<string, string>> = {
-  layer_norm1: 'ln1',
-  'self_attn.q_proj': 'attn_q',
-  'self_attn.k_proj': 'attn_k',
-  'self_attn.v_proj': 'attn_v',
-  'self_attn.out_proj': 'attn_out',
-  layer_norm2: 'ln2',
-  'mlp.fc1': 'ffn_up',
-  'mlp.fc2': 'ffn_down',
-};
+/** Width of a tower's layers, and between the two of their feed-forward part. */
+export interface LayerWidths {
+  readonly hiddenSize: number;
+  readonly intermediateSize: number;
+}
 
 /** Files of older converters have the feed-forward layers' names the other way round. */
-const REVERSED: Readonly<Record<string, string>> = {
-  ...LAYER_NAMES,
-  'mlp.fc1': 'ffn_down',
-  'mlp.fc2': 'ffn_up',
-};
+const REVERSED: Readonly<Record<string, string>> = { ffn_up: 'ffn_down', ffn_down: 'ffn_up' };
 
 /** The tensors of an mmproj file by the names that they have in safetensors. */
 export class MmprojWeights implements WeightSource {
   readonly #file: GgufFile;
-  readonly #ofLayer: Readonly<Record<string, string>>;
+  readonly #names: MmprojNames;
+  readonly #isReversed: boolean;
 
-  private constructor(file: GgufFile, { tower }: TileShape) {
+  private constructor(file: GgufFile, names: MmprojNames, widths: LayerWidths) {
     this.#file = file;
+    this.#names = names;
     const [rows] = file.tensor('v.blk.0.ffn_down.weight')?.shape ?? [];
-    const { hiddenSize, intermediateSize } = tower;
-    const isReversed = rows === intermediateSize && rows !== hiddenSize;
-    this.#ofLayer = isReversed ? REVERSED : LAYER_NAMES;
+    const { hiddenSize, intermediateSize } = widths;
+    this.#isReversed = rows === intermediateSize && rows !== hiddenSize;
   }
 
   /** @throws {ModelError} if the file is missing or damaged */
-  static async open(path: string, shape: TileShape): Promise<MmprojWeights> {
-    return new MmprojWeights(await GgufFile.open(path), shape);
+  static async open(path: string, names: MmprojNames, widths: LayerWidths): Promise<MmprojWeights> {
+    return new MmprojWeights(await GgufFile.open(path), names, widths);
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
-    const stored = this.#stored(name);
+    return this.read(this.#stored(name), shape);
+  }
+
+  /** Whether the file has a tensor, by its name in safetensors. */
+  has(name: string): boolean {
+    return this.#file.tensor(this.#stored(name)) !== undefined;
+  }
+
+  /** As `get`, by its name in the file. */
+  async read(stored: string, shape: readonly number[]): Promise<Float32Array> {
     this.#file.requireShape(stored, shape);
     return this.#file.read(stored);
   }
@@ -59,10 +50,14 @@ export class MmprojWeights implements WeightSource {
   }
 
   #stored(name: string): string {
+    const { tensors, layers, ofLayer } = this.#names;
+    const whole = tensors[name];
+    if (whole !== undefined) return whole;
     const dot = name.lastIndexOf('.');
     const [tensor, part] = [name.slice(0, dot), name.slice(dot)];
-    if (!tensor.startsWith(LAYERS)) return `${NAMES[tensor]}${part}`;
-    const [layer = '', ...within] = tensor.slice(LAYERS.length).split('.');
-    return `v.blk.${layer}.${this.#ofLayer[within.join('.')]}${part}`;
+    if (!tensor.startsWith(layers)) return `${tensors[tensor]}${part}`;
+    const [layer = '', ...within] = tensor.slice(layers.length).split('.');
+    const named = ofLayer[within.join('.')] ?? '';
+    return `v.blk.${layer}.${(this.#isReversed && REVERSED[named]) || named}${part}`;
   }
 }

@@ -4,20 +4,95 @@ import { basename, dirname, join, resolve } from 'node:path';
 
 import { GgufFile } from '../gguf/gguf-file.ts';
 import { pickMmproj } from '../gguf/gguf-names.ts';
-import type { GgufMetadata } from '../gguf/metadata.ts';
+import type { WeightSource } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
-import { MmprojWeights } from './mmproj-weights.ts';
-import { parseVisionConfig, PLACEHOLDER_TEXTS, type TileVision } from './vision-config.ts';
-import type { VisionPart } from './vision-part.ts';
+import {
+  gemmaConfig,
+  ideficsConfig,
+  type MmprojFacts,
+  pixtralConfig,
+  qwenConfig,
+  requireWidth,
+} from './mmproj-config.ts';
+import { openGemma, openIdefics, openPixtral, openQwen } from './mmproj-families.ts';
+import { PLACEHOLDER_TEXTS } from './vision-config.ts';
+import type { VisionConfig, VisionPart } from './vision-part.ts';
 
-/** The connector of Idefics 3 and SmolVLM. */
-const PROJECTOR = 'idefics3';
+/** What a GGUF text model says of images. */
+interface TextFacts {
+  readonly architecture: string | undefined;
+  readonly tokens: readonly string[];
+  readonly deepLayers: number;
+}
 
-/**
- * How many sides of a tile the longest edge of an image is resized to, where a file does not say it: those of
- * older converters do not. All published models have 4.
- */
-const TILES_ALONG = 4;
+/** How the text model of a family shows images, and what its mmproj files hold. */
+interface MmprojFamily {
+  /** Token that embeddings of images take the place of; null for a text model that takes none. */
+  readonly imageToken: (text: TextFacts) => string | null;
+  readonly parse: (facts: MmprojFacts) => {
+    readonly config: VisionConfig;
+    readonly open: (path: string) => Promise<WeightSource>;
+  };
+}
+
+const idefics: MmprojFamily = {
+  imageToken: ({ tokens }) => {
+    const { image, around } = PLACEHOLDER_TEXTS;
+    return hasAll(tokens, [image, around]) ? image : null;
+  },
+  parse: (facts) => {
+    const config = ideficsConfig(facts);
+    return { config, open: (path) => openIdefics(path, config.shape.tower) };
+  },
+};
+
+const gemma: MmprojFamily = {
+  imageToken: ({ architecture, tokens }) => {
+    if (architecture !== 'gemma3') return null;
+    if (!hasAll(tokens, ['<start_of_image>', '<end_of_image>'])) return null;
+    // Vocabularies of files may end before it; no template writes the other one.
+    return ['<image_soft_token>', '<pad>'].find((token) => tokens.includes(token)) ?? null;
+  },
+  parse: (facts) => {
+    const config = gemmaConfig(facts);
+    return { config, open: (path) => openGemma(path, config.shape.tower) };
+  },
+};
+
+const pixtral: MmprojFamily = {
+  imageToken: ({ tokens }) =>
+    hasAll(tokens, ['[IMG]', '[IMG_BREAK]', '[IMG_END]']) ? '[IMG]' : null,
+  parse: (facts) => {
+    const config = pixtralConfig(facts);
+    return { config, open: (path) => openPixtral(path, config.shape.tower) };
+  },
+};
+
+function qwen(modelType: Parameters<typeof qwenConfig>[1], of: string): MmprojFamily {
+  const token = '<|image_pad|>';
+  return {
+    imageToken: ({ architecture, tokens }) =>
+      architecture === of && tokens.includes(token) ? token : null,
+    parse: (facts) => {
+      const config = qwenConfig(facts, modelType);
+      return { config, open: (path) => openQwen(path, config.shape.tower) };
+    },
+  };
+}
+
+/** By `clip.projector_type`. */
+const FAMILIES: ReadonlyMap<string, MmprojFamily> = new Map([
+  ['idefics3', idefics],
+  ['qwen2vl_merger', qwen('qwen2_vl', 'qwen2vl')],
+  ['qwen2.5vl_merger', qwen('qwen2_5_vl', 'qwen2vl')],
+  ['qwen3vl_merger', qwen('qwen3_vl', 'qwen3vl')],
+  ['gemma3', gemma],
+  ['pixtral', pixtral],
+]);
+
+function hasAll(tokens: readonly string[], wanted: readonly string[]): boolean {
+  return wanted.every((token) => tokens.includes(token));
+}
 
 /** As inspectVision, for a GGUF model. */
 export async function inspectMmproj(
@@ -27,28 +102,49 @@ export async function inspectMmproj(
 ): Promise<VisionPart | null> {
   const mmproj = given === null ? await mmprojBeside(path) : resolve(given);
   if (mmproj === null) return null;
-  const imageTokenId = await imageTokenOf(path);
+  const text = await textFactsOf(path);
   const file = await GgufFile.open(mmproj);
-  const { metadata, paths: files } = file;
   await file.close();
-  const projector = metadata.string('clip.projector_type');
-  if (projector === PROJECTOR && imageTokenId !== null) {
-    const config = mmprojConfig(metadata, mmproj, { imageTokenId, textSize });
-    const open = () => MmprojWeights.open(mmproj, config.shape);
-    return { path, mmproj, config, files, open };
+  const { metadata, paths: files } = file;
+  const projector = metadata.string('clip.projector_type') ?? '';
+  const imageToken = FAMILIES.get(projector)?.imageToken(text) ?? null;
+  if (imageToken !== null) {
+    const { config, open } = mmprojConfig({
+      metadata,
+      origin: mmproj,
+      shapeOf: (tensor) => file.tensor(tensor)?.shape,
+      imageToken,
+      imageTokenId: text.tokens.indexOf(imageToken),
+      textSize,
+      deepLayers: text.deepLayers,
+    });
+    return { path, mmproj, config, files, open: () => open(mmproj) };
   }
   // A file that was only found may be of a family whose texts alone are served.
   if (given === null) return null;
   throw new ModelError(
-    imageTokenId === null
+    FAMILIES.has(projector)
       ? `${path} has no tokens that stand for the images of ${mmproj}`
-      : `${mmproj} has the projector "${projector}"; images are served of ${PROJECTOR}`,
+      : `${mmproj} has the projector "${projector}"; images are served of ${[...FAMILIES.keys()].join(', ')}`,
   );
 }
 
 /** Whether a GGUF model's texts have places for images. @throws {ModelError} if it is damaged */
 export async function hasImageTokens(path: string): Promise<boolean> {
-  return (await imageTokenOf(path)) !== null;
+  const text = await textFactsOf(path);
+  return [...FAMILIES.values()].some(({ imageToken }) => imageToken(text) !== null);
+}
+
+/**
+ * What a file says of images, of a projector that is known, and what opens its weights.
+ * @throws {ModelError} naming the file, and what in it is wrong
+ */
+export function mmprojConfig(facts: MmprojFacts): ReturnType<MmprojFamily['parse']> {
+  const name = 'clip.projector_type';
+  const family = FAMILIES.get(facts.metadata.require(name, facts.metadata.string(name)));
+  if (family === undefined) throw new ModelError(`${facts.origin} has another projector`);
+  requireWidth(facts);
+  return family.parse(facts);
 }
 
 async function mmprojBeside(path: string): Promise<string | null> {
@@ -57,57 +153,14 @@ async function mmprojBeside(path: string): Promise<string | null> {
   return name === null ? null : join(folder, name);
 }
 
-/** Null where a vocabulary lacks the tokens that both families have for images. */
-async function imageTokenOf(path: string): Promise<number | null> {
+async function textFactsOf(path: string): Promise<TextFacts> {
   const file = await GgufFile.open(path);
   await file.close();
-  const tokens = file.metadata.strings('tokenizer.ggml.tokens') ?? [];
-  const { image, around } = PLACEHOLDER_TEXTS;
-  return tokens.includes(around) && tokens.includes(image) ? tokens.indexOf(image) : null;
-}
-
-/**
- * Reads what a file says of images, as the fields of config.json and preprocessor_config.json.
- * @throws {ModelError} naming the file as `origin`, and what in it is wrong
- */
-export function mmprojConfig(
-  metadata: GgufMetadata,
-  origin: string,
-  { imageTokenId, textSize }: { readonly imageTokenId: number; readonly textSize: number },
-): TileVision {
-  const key = (name: string) => `clip.vision.${name}`;
-  const number = (name: string) => metadata.number(key(name));
-  const needed = (name: string) => metadata.require(key(name), number(name));
-  const perChannel = (name: string) => [
-    ...metadata.require(key(name), metadata.numbers(key(name))),
-  ];
-  const stated = needed('projection_dim');
-  if (stated !== textSize) {
-    throw new ModelError(
-      `${origin} is for a text model of width ${stated}, and this one has ${textSize}`,
-    );
-  }
-  const tileSide = needed('image_size');
-  const model = {
-    image_token_id: imageTokenId,
-    scale_factor: needed('projector.scale_factor'),
-    vision_config: {
-      hidden_size: needed('embedding_length'),
-      intermediate_size: needed('feed_forward_length'),
-      num_hidden_layers: needed('block_count'),
-      num_attention_heads: needed('attention.head_count'),
-      image_size: tileSide,
-      patch_size: needed('patch_size'),
-      hidden_act: metadata.boolean('clip.use_gelu') === true ? 'gelu_pytorch_tanh' : 'quick_gelu',
-      layer_norm_eps: needed('attention.layer_norm_epsilon'),
-    },
+  const { metadata } = file;
+  const architecture = metadata.string('general.architecture');
+  return {
+    architecture,
+    tokens: metadata.strings('tokenizer.ggml.tokens') ?? [],
+    deepLayers: metadata.number(`${architecture}.n_deepstack_layers`) ?? 0,
   };
-  const images = {
-    size: { longest_edge: number('preproc_image_size') ?? TILES_ALONG * tileSide },
-    max_image_size: { longest_edge: tileSide },
-    image_mean: perChannel('image_mean'),
-    image_std: perChannel('image_std'),
-  };
-  const of = (json: unknown) => ({ json, origin });
-  return parseVisionConfig({ config: of(model), images: of(images), processor: of({}) }, textSize);
 }

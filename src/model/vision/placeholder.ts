@@ -20,6 +20,7 @@ export interface ShownImage {
 export function imageMark(config: VisionConfig): string {
   switch (config.kind) {
     case 'tiles':
+    case 'canvas':
       return config.texts.image;
     case 'grid':
       return config.imageToken;
@@ -41,6 +42,12 @@ export function shownImage(grid: TileGrid, config: VisionConfig): ShownImage {
     return { placeholder: text, tokensPerTile, ...(seesWhole && { seesWhole }) };
   }
   const { rows: height, columns: width } = grid;
+  if (config.kind === 'canvas') {
+    const { texts, tokensPerTile } = config;
+    // The last tile is the whole image.
+    const tokens = texts.image.repeat(tokensPerTile * (height * width + 1));
+    return { placeholder: `${texts.before}${tokens}${texts.after}`, tokensPerTile };
+  }
   const tokensPerTile = height * width;
   if (config.kind === 'lines') {
     const { image, lineEnd, end } = config.texts;

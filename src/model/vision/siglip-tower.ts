@@ -32,6 +32,8 @@ export interface TowerStyle {
 }
 
 export const SIGLIP: TowerStyle = { classToken: false, inputNorm: false, patchBias: true };
+/** InternViT's. */
+export const INTERN: TowerStyle = { classToken: true, inputNorm: false, patchBias: true };
 export const CLIP: TowerStyle = { classToken: true, inputNorm: true, patchBias: false };
 
 const count = z.int().positive();

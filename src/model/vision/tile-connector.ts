@@ -63,14 +63,27 @@ function pooled(into: ConnectorGraph, value: string, { side, normEps }: Connecto
 function projected(
   into: ConnectorGraph,
   value: string,
-  { side, activation, bias }: ConnectorOf<'mlp'>,
+  { side, activation, bias, normEps }: ConnectorOf<'mlp'>,
 ): string {
   const { tower, textSize } = into.shape;
   const from = tower.hiddenSize * side ** 2;
   const cells = side === 1 ? value : shuffled(into, value, side);
-  const wide = linear(into, cells, { tensor: `${PROJECTOR}.linear_1`, from, bias });
+  const normed = normEps === undefined ? cells : normalized(into, cells, from, normEps);
+  const wide = linear(into, normed, { tensor: `${PROJECTOR}.linear_1`, from, bias });
   const active = emitActivation(into.graph, wide, activation);
   return linear(into, active, { tensor: `${PROJECTOR}.linear_2`, from: textSize, bias });
+}
+
+function normalized(
+  { graph, nodes }: ConnectorGraph,
+  value: string,
+  size: number,
+  epsilon: number,
+) {
+  const name = `${PROJECTOR}.layer_norm`;
+  const tensors = ['weight', 'bias'].map((part) => nodes.tensor(`${name}.${part}`, [size]));
+  const attributes = { axis: -1n, epsilon };
+  return graph.node(name, 'LayerNormalization', [value, ...tensors], { attributes });
 }
 
 interface Layer {

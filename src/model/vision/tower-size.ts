@@ -37,7 +37,10 @@ function ofConnector(connector: Connector, width: number, textSize: number): num
     case 'shuffle':
       return from * textSize;
     case 'mlp':
-      return (from + textSize + (connector.bias ? 2 : 0)) * textSize;
+      return (
+        (from + textSize + (connector.bias ? 2 : 0)) * textSize +
+        (connector.normEps === undefined ? 0 : 2 * from)
+      );
   }
 }
 

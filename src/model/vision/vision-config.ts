@@ -27,6 +27,8 @@ export type Connector =
       readonly side: number;
       readonly activation: EncoderActivation;
       readonly bias: boolean;
+      /** Epsilon of a normalization before the first; left out where there is none. */
+      readonly normEps?: number;
     }
   | { readonly kind: 'pool'; readonly side: number; readonly normEps: number };
 

@@ -6,6 +6,8 @@ import { SafetensorsWeights, weightFiles } from '../huggingface/safetensors.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { isGguf } from '../gguf/gguf-names.ts';
 import { inspectMmproj } from './mmproj.ts';
+import { isCanvasConfig, parseCanvasConfig } from './canvas-config.ts';
+import { internWeights } from './intern-weights.ts';
 import { isGridConfig, parseGridConfig } from './grid-config.ts';
 import { isLineConfig, parseLineConfig } from './line-config.ts';
 import { isLlavaConfig, parseLlavaConfig } from './llava-config.ts';
@@ -45,6 +47,7 @@ export async function inspectVision(
   const config = parse(told, textSize);
   const open = async (): Promise<WeightSource> => {
     const weights = await SafetensorsWeights.open(files);
+    if (config.kind === 'canvas') return internWeights(weights, config);
     return config.kind === 'lines' ? pixtralWeights(weights) : weights;
   };
   return { path, mmproj: null, config, files, open };
@@ -58,5 +61,6 @@ function parserOf(
   if (isGridConfig(config)) return parseGridConfig;
   if (isLineConfig(config)) return parseLineConfig;
   if (isLlavaConfig(config)) return parseLlavaConfig;
+  if (isCanvasConfig(config)) return parseCanvasConfig;
   return isSquareConfig(config) ? parseSquareConfig : null;
 }

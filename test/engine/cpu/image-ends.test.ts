@@ -11,7 +11,7 @@ import { bitsOf, MAX_SEQS } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { LINUX, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
-import { visionFolder } from '../../support/vision.ts';
+import { visionFolder, visionGguf } from '../../support/vision.ts';
 import { expectTextsAfterCrashes, visionRequests } from '../../support/vision-requests.ts';
 
 const cache = await temporaryCache();
@@ -84,11 +84,12 @@ function run(
 
 const bitsOfAll = ({ outputs }: Run) => outputs.map((each) => bitsOf(each));
 
-it(
-  'says what Transformers says, in any batch and any chunks, after a crash',
+it.each([visionFolder('gemma3'), visionGguf('gemma3')])(
+  'says what Transformers says, in any batch and any chunks, after a crash, of %s',
   needs(LINUX),
-  async () => {
-    const model = await prepareModel(SOURCE, { ...OPTIONS, precision: 'fp32' });
+  async (path) => {
+    const source = { kind: 'folder', path } as const;
+    const model = await prepareModel(source, { ...OPTIONS, precision: 'fp32' });
     const requests = await requestsOf();
     expectTextsAfterCrashes(model, requests);
     // Where each token sees those before it alone, it says something else.

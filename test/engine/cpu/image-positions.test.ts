@@ -14,7 +14,7 @@ import { bitsOf, runCrashing } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { LINUX, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
-import { QWEN_MODELS, visionFolder } from '../../support/vision.ts';
+import { QWEN_MODELS, visionFolder, visionGguf } from '../../support/vision.ts';
 import { expectTextsAfterCrashes, visionRequests } from '../../support/vision-requests.ts';
 
 const cache = await temporaryCache();
@@ -98,6 +98,12 @@ describe.each(QWEN_MODELS)('%s', (name) => {
       expectTextsAfterCrashes(model, await requestsOf(name));
     },
   );
+
+  it('says the same of GGUF', needs(LINUX), async () => {
+    const gguf = { kind: 'folder', path: visionGguf(name) } as const;
+    const model = await prepareModel(gguf, { ...options, precision: 'fp32' });
+    expectTextsAfterCrashes(model, await requestsOf(name));
+  });
 
   it.each(everyOrLong(3, FORMATS))('turns heads by the grid in %o', async (format) => {
     const model = await prepareModel(source, { ...options, ...format });

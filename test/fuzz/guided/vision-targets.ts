@@ -2,7 +2,10 @@
 import { ImageError } from '../../../src/images/image-error.ts';
 import { lineGrid } from '../../../src/images/lines.ts';
 import { cellGrid } from '../../../src/images/patches.ts';
-import { tileGrid } from '../../../src/images/tiles.ts';
+import { canvasGrid } from '../../../src/images/canvas.ts';
+import type { Size } from '../../../src/images/preprocess.ts';
+import { type TileGrid, tileGrid } from '../../../src/images/tiles.ts';
+import { isCanvasConfig, parseCanvasConfig } from '../../../src/model/vision/canvas-config.ts';
 import { IMAGE_LIMITS } from '../../../src/image-limits.ts';
 import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
@@ -15,7 +18,7 @@ import { mmprojConfig } from '../../../src/model/vision/mmproj.ts';
 import { parseVisionConfig } from '../../../src/model/vision/vision-config.ts';
 import type { VisionConfig } from '../../../src/model/vision/vision-part.ts';
 import { ggufBytes } from '../../support/gguf-writer.ts';
-import { MMPROJ_METADATA } from '../../support/mmproj.ts';
+import { MMPROJ_FACTS, MMPROJ_FAMILIES } from '../../support/mmproj.ts';
 import { refusable, type Target } from './target.ts';
 
 const TEXT_SIZE = 32;
@@ -29,20 +32,25 @@ const SIZES = [
   { width: EDGE, height: 381 },
 ];
 
+function gridOf(size: Size, config: VisionConfig): TileGrid {
+  switch (config.kind) {
+    case 'grid':
+      return cellGrid(size, config.cutting);
+    case 'lines':
+      return lineGrid(size, config.cutting);
+    case 'square':
+      return { rows: 0, columns: 0 };
+    case 'tiles':
+      return tileGrid(size, config.cutting);
+    case 'canvas':
+      return canvasGrid(size, config.cutting);
+  }
+}
+
 /** @throws Error where an image of any size could become more than is allowed, or nothing */
 function requireBounds(config: VisionConfig): void {
   for (const size of SIZES) {
-    const grid = refusable(
-      () =>
-        config.kind === 'grid'
-          ? cellGrid(size, config.cutting)
-          : config.kind === 'lines'
-            ? lineGrid(size, config.cutting)
-            : config.kind === 'square'
-              ? { rows: 0, columns: 0 }
-              : tileGrid(size, config.cutting),
-      ImageError,
-    );
+    const grid = refusable(() => gridOf(size, config), ImageError);
     if (grid === undefined) continue;
     const { rows, columns } = grid;
     const isInCells = config.kind === 'grid' || config.kind === 'lines';
@@ -125,12 +133,25 @@ const CROPS = {
   processor: { image_token: '<image>' },
 };
 
+const CANVASES = {
+  config: {
+    model_type: 'internvl',
+    image_token_id: 5,
+    vision_config: { hidden_size: 24, num_attention_heads: 2, image_size: [16, 16], patch_size: 4 },
+  },
+  images: { size: { height: 16, width: 16 }, min_patches: 1, max_patches: 5 },
+  processor: { image_seq_length: 4 },
+};
+
 const visionConfig: Target = {
   name: 'vision-config',
-  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS].map((files) => JSON.stringify(files)),
+  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS, CANVASES].map((files) => JSON.stringify(files)),
   dictionary: [
     ...[
       'qwen2_vl',
+      'internvl',
+      'max_patches',
+      'downsample_ratio',
       'idefics3',
       'gemma3',
       'siglip_vision_model',
@@ -155,7 +176,8 @@ const visionConfig: Target = {
     const { config, images, processor }: Partial<Record<string, unknown>> = Object(json);
     const of = (content: unknown) => ({ json: content ?? {}, origin: 'x.json' });
     const files = { config: of(config), images: of(images), processor: of(processor) };
-    const tiles = isSquareConfig(config) ? parseSquareConfig : parseVisionConfig;
+    const canvases = isCanvasConfig(config) ? parseCanvasConfig : parseVisionConfig;
+    const tiles = isSquareConfig(config) ? parseSquareConfig : canvases;
     const others = isLlavaConfig(config) ? parseLlavaConfig : tiles;
     const squares = isLineConfig(config) ? parseLineConfig : others;
     const parse = isGridConfig(config) ? parseGridConfig : squares;
@@ -166,13 +188,18 @@ const visionConfig: Target = {
 
 const mmproj: Target = {
   name: 'mmproj',
-  seeds: [ggufBytes(MMPROJ_METADATA, [])],
+  seeds: Object.values(MMPROJ_FAMILIES).map((metadata) => ggufBytes(metadata, [])),
   maxBytes: 4096,
   maxWork: 2e6,
   run(input) {
     const read = refusable(() => {
-      const { metadata } = parseGgufHeader(input, input.length, 'x.gguf');
-      return mmprojConfig(metadata, 'x.gguf', { imageTokenId: 5, textSize: TEXT_SIZE });
+      const { metadata, tensors } = parseGgufHeader(input, input.length, 'x.gguf');
+      return mmprojConfig({
+        metadata,
+        origin: 'x.gguf',
+        shapeOf: (name) => tensors.get(name)?.shape,
+        ...MMPROJ_FACTS,
+      }).config;
     }, ModelError);
     if (read !== undefined) requireBounds(read);
   },

@@ -32,6 +32,18 @@ const CASES: readonly GgufCase[] = [
   // Without the window, which llama.cpp's converter leaves out.
   { fixture: 'mistral', architecture: 'llama', paired: true, config: { sliding_window: null } },
   {
+    fixture: 'ministral3',
+    architecture: 'mistral3',
+    paired: true,
+    metadata: {
+      'rope.scaling.type': text('yarn'),
+      'rope.scaling.factor': float(4),
+      'rope.scaling.original_context_length': uint(64),
+      'rope.scaling.yarn_log_multiplier': float(1),
+      'attention.temperature_scale': float(0.1),
+    },
+  },
+  {
     fixture: 'qwen2',
     architecture: 'qwen2',
     config: { use_sliding_window: false, layer_types: null },
@@ -112,7 +124,9 @@ function comparable(whole: DecoderConfig) {
     typeof value === 'number' ? Number(value.toPrecision(6)) : value,
   ]);
   const modelType = family.modelType === 'mistral' ? 'llama' : family.modelType;
-  return { ...Object.fromEntries(rounded), modelType, frequencies, ropeScaling: null };
+  const { ropeScaling: scaling } = config;
+  const factor = 'attentionFactor' in scaling ? Number(scaling.attentionFactor.toPrecision(6)) : 1;
+  return { ...Object.fromEntries(rounded), modelType, frequencies, ropeScaling: factor };
 }
 
 test.each(CASES)('$fixture', async (of) => {
@@ -145,7 +159,7 @@ test.each(CASES)('$fixture', async (of) => {
 });
 
 test.each([
-  ['mamba', {}, 'general.architecture "mamba" is not supported (supported: llama, qwen2'],
+  ['mamba', {}, 'general.architecture "mamba" is not supported (supported: llama, mistral3, qwen2'],
   ['constructor', {}, 'general.architecture "constructor" is not supported'],
   ['llama', {}, 'has no metadata "llama.block_count"'],
 ])('architecture %s without more', async (name, metadata, message) => {

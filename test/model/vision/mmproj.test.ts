@@ -7,6 +7,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
 import { hasImageTokens, mmprojConfig } from '../../../src/model/vision/mmproj.ts';
+import type { MmprojFacts } from '../../../src/model/vision/mmproj-config.ts';
 import { inspectVision } from '../../../src/model/vision/vision-folder.ts';
 import type { VisionPart } from '../../../src/model/vision/vision-part.ts';
 import { FUZZ_RUNS, FUZZ_TIMEOUT, fuzzReader } from '../../support/fuzz-reader.ts';
@@ -22,9 +23,9 @@ import {
   uint,
   type Value,
 } from '../../support/gguf-writer.ts';
-import { MMPROJ_METADATA, mmprojTensors, mmprojWith } from '../../support/mmproj.ts';
+import { MMPROJ_FACTS, MMPROJ_FAMILIES, mmprojTensors, mmprojWith } from '../../support/mmproj.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
-import { inspectedVision, mmprojOf, VISION_MODELS, visionGguf } from '../../support/vision.ts';
+import { GGUF_MODELS, inspectedVision, mmprojOf, visionGguf } from '../../support/vision.ts';
 
 const MODEL = visionGguf('smolvlm');
 const QUERY = 'model.vision_model.encoder.layers.1.self_attn.q_proj.weight';
@@ -45,28 +46,25 @@ async function valuesOf({ open }: VisionPart, name: string, shape: readonly numb
   }
 }
 
-describe.each(VISION_MODELS)('%s', (name) => {
+/** With numbers as float32 has them. */
+function near<T>(value: T): T {
+  const written = JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === 'number' ? Math.fround(each) : each,
+  );
+  return JSON.parse(written) as T;
+}
+
+describe.each(GGUF_MODELS)('%s', (name, kind) => {
   it('says what its folder of safetensors says', async () => {
-    const { config } = await inspectedVision(name, 'tiles');
-    const vision = await inspectedVision(name, 'tiles', visionGguf(name));
+    const { config } = await inspectedVision(name, kind);
+    const vision = await inspectedVision(name, kind, visionGguf(name));
     expect(vision).toMatchObject({
       path: visionGguf(name),
       mmproj: mmprojOf(name),
       files: [mmprojOf(name)],
     });
-    const { shape } = vision.config;
-    const near = (values: readonly number[]) => values.map((value) => Math.fround(value));
-    const { layerNormEps } = config.shape.tower;
-    expect(vision.config).toEqual({
-      ...config,
-      shape: {
-        ...config.shape,
-        mean: near(config.shape.mean),
-        std: near(config.shape.std),
-        tower: { ...config.shape.tower, layerNormEps: Math.fround(layerNormEps) },
-      },
-    });
-    expect(shape.textSize).toBe(32);
+    expect(near(vision.config)).toEqual(near(config));
+    expect(vision.config.shape.textSize).toBe(32);
   });
 });
 
@@ -99,10 +97,15 @@ describe('a file is refused', () => {
   it.each<[string, Record<string, Value | null>, RegExp]>([
     [
       'of another family',
-      { 'clip.projector_type': text('gemma3') },
-      /projector "gemma3"; .*idefics3/,
+      { 'clip.projector_type': text('mlp') },
+      /projector "mlp"; .*idefics3, qwen2vl_merger, .*, pixtral/,
     ],
-    ['without a family', { 'clip.projector_type': null }, /projector "undefined"/],
+    [
+      'with a word that all objects have',
+      { 'clip.projector_type': text('constructor') },
+      /"constructor"/,
+    ],
+    ['without a family', { 'clip.projector_type': null }, /projector ""/],
     [
       'whose family is a number',
       { 'clip.projector_type': uint(3) },
@@ -214,8 +217,9 @@ describe('a model is served as a text model', () => {
   }
 
   it('beside a file of another family', async () => {
-    const other = await mmprojWith({ 'clip.projector_type': text('gemma3') });
+    const other = await mmprojWith({ 'clip.projector_type': text('mlp') });
     expect(await inspectVision(await beside(other), 32)).toBeNull();
+    expect(await inspectVision(await beside(mmprojOf('qwen2-vl')), 32)).toBeNull();
     expect(await inspectVision(await beside(mmprojOf('smolvlm')), 32)).not.toBeNull();
   });
 
@@ -232,14 +236,104 @@ describe('a model is served as a text model', () => {
   });
 });
 
-test(
-  `${FUZZ_RUNS} changed files give a configuration or a ModelError`,
-  () => {
-    const facts = { imageTokenId: 4, textSize: 32 };
-    const { read, refused } = fuzzReader(ggufBytes(MMPROJ_METADATA), (bytes) => {
+function configOf(bytes: Buffer, facts: Partial<MmprojFacts> = {}) {
+  const { metadata, tensors } = parseGgufHeader(bytes, bytes.length, 'x.gguf');
+  const shapeOf = (name: string) => tensors.get(name)?.shape;
+  return mmprojConfig({ metadata, origin: 'x.gguf', shapeOf, ...MMPROJ_FACTS, ...facts }).config;
+}
+
+function familyWith(projector: string, changes: Readonly<Record<string, Value>>) {
+  return ggufBytes({ ...MMPROJ_FAMILIES[projector], ...changes });
+}
+
+describe('what files do not say is as in published models', () => {
+  it('the size of images of Qwen-VL, and its windows', () => {
+    const pixels = { minPixels: 3136, maxPixels: 2 ** 18 };
+    expect(configOf(familyWith('qwen2vl_merger', {})).cutting).toMatchObject(pixels);
+    const qwen3 = configOf(familyWith('qwen3vl_merger', {}), { deepLayers: 2 });
+    expect(qwen3.cutting).toMatchObject({ minPixels: 65_536, maxPixels: 2 ** 18 });
+    expect(qwen3.shape.tower).toMatchObject({ tableSide: 8, deepLayers: [0, 2] });
+    const { 'clip.vision.window_size': _, ...without } = MMPROJ_FAMILIES['qwen2.5vl_merger'] ?? {};
+    const { shape } = configOf(ggufBytes(without));
+    expect(shape.tower).toMatchObject({ windows: { cells: 14, exceptLayers: [1] } });
+  });
+
+  it('which token stands for an image of Gemma 3, where its vocabulary ends before it', async () => {
+    const folder = await temporaryDirectory();
+    const [model, mmproj] = [join(folder, 'model.gguf'), mmprojOf('gemma3')];
+    const around = ['<start_of_image>', '<end_of_image>'];
+    const tokenOf = async (tokens: readonly string[], architecture = 'gemma3') => {
+      const vocabulary = texts(['a', ...tokens]);
+      const metadata = { 'general.architecture': text(architecture) };
+      await writeFile(model, ggufBytes({ ...metadata, 'tokenizer.ggml.tokens': vocabulary }));
+      const vision = await inspectVision(model, 32, mmproj);
+      if (vision?.config.kind !== 'square') throw new Error('no squares');
+      return [vision.config.imageTokenId, vision.config.texts.image];
+    };
+    expect(await tokenOf([...around, '<pad>', '<image_soft_token>'])).toEqual([
+      4,
+      '<image_soft_token>',
+    ]);
+    expect(await tokenOf([...around, '<pad>'])).toEqual([3, '<pad>']);
+    for (const tokens of [around, ['<pad>', '<start_of_image>']]) {
+      await expect(tokenOf(tokens)).rejects.toThrow('has no tokens that stand for');
+    }
+    await expect(tokenOf([...around, '<pad>'], 'gemma2')).rejects.toThrow('has no tokens');
+  });
+});
+
+it.each<[string, string, Record<string, Value>, Partial<MmprojFacts>, RegExp]>([
+  ['for another text model', 'pixtral', {}, { textSize: 48 }, /width 32, and this one has 48/],
+  ['with images at more layers', 'qwen3vl_merger', {}, { deepLayers: 1 }, /for 2 layers .* at 1$/],
+  ['with images at more layers', 'qwen2vl_merger', {}, { deepLayers: 2 }, /for 0 layers .* at 2$/],
+  [
+    'with a table that is no square',
+    'qwen3vl_merger',
+    { 'clip.vision.image_size': uint(33) },
+    {},
+    /num_position_embeddings/,
+  ],
+  [
+    'with a billion layers',
+    'qwen2.5vl_merger',
+    { 'clip.vision.block_count': uint(1e9) },
+    {},
+    /vision_config\.depth/,
+  ],
+  [
+    'with patches of a pixel that images have too many of',
+    'qwen2vl_merger',
+    { 'clip.vision.image_min_pixels': uint(1e9) },
+    {},
+    /1000000000 to /,
+  ],
+  [
+    'with no patches for a token',
+    'gemma3',
+    { 'clip.vision.projector.scale_factor': uint(0) },
+    {},
+    /mm_tokens_per_image/,
+  ],
+  [
+    'with cells of no patches',
+    'pixtral',
+    { 'clip.vision.spatial_merge_size': uint(0) },
+    {},
+    /spatial_merge_size/,
+  ],
+])('a file is refused %s: %s', (_what, projector, changes, facts, message) => {
+  const reading = () => configOf(familyWith(projector, changes), facts);
+  expect(reading).toThrow(ModelError);
+  expect(reading).toThrow(message);
+});
+
+test.each(Object.entries(MMPROJ_FAMILIES))(
+  `${FUZZ_RUNS} changed files of %s give a configuration or a ModelError`,
+  (projector, family) => {
+    const facts = { deepLayers: projector === 'qwen3vl_merger' ? 2 : 0 };
+    const { read, refused } = fuzzReader(ggufBytes(family), (bytes) => {
       try {
-        const { metadata } = parseGgufHeader(bytes, bytes.length, 'x.gguf');
-        mmprojConfig(metadata, 'x.gguf', facts);
+        configOf(bytes, facts);
         return 'read';
       } catch (error) {
         if (error instanceof ModelError && error.message.startsWith('x.gguf')) return 'refused';
