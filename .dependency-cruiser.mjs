@@ -8,7 +8,7 @@ import { readdirSync } from 'node:fs';
 const FLOORS = {
   src: [
     'client files threads',
-    'grammar images net onnx ort',
+    'audio grammar images net onnx ort',
     'bench model',
     'engine',
     'encoder',
@@ -36,7 +36,7 @@ const FLOORS = {
     'encoder-process prompts',
     'chat embedding tensors',
     'images',
-    'vision',
+    'audio vision',
     'prefetch registry response-cache slots',
   ],
   'src/model': [
