@@ -37,6 +37,7 @@ const FLOORS = {
     'chat embedding tensors',
     'images',
     'audio vision',
+    'transcription',
     'prefetch registry response-cache slots',
   ],
   'src/model': [
@@ -65,6 +66,7 @@ const FLOORS = {
     'admin generation',
     'answers',
     'websocket',
+    'audio',
     'anthropic llama-server kserve ollama openai responses',
     'batches',
     'openapi',
