@@ -8,7 +8,7 @@ import { readdirSync } from 'node:fs';
 const FLOORS = {
   src: [
     'client files threads',
-    'grammar images net onnx ort',
+    'audio grammar images net onnx ort',
     'bench model',
     'engine',
     'encoder',
@@ -36,7 +36,8 @@ const FLOORS = {
     'encoder-process prompts',
     'chat embedding tensors',
     'images',
-    'vision',
+    'audio vision',
+    'transcription',
     'prefetch registry response-cache slots',
   ],
   'src/model': [
@@ -65,6 +66,7 @@ const FLOORS = {
     'admin generation',
     'answers',
     'websocket',
+    'audio',
     'anthropic llama-server kserve ollama openai responses',
     'batches',
     'openapi',

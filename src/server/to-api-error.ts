@@ -1,6 +1,7 @@
 /** Turns whatever was thrown into what a client may see. */
 import type { Logger } from 'pino';
 import { TensorError } from '../encoder/tensors/signature.ts';
+import { AudioError } from '../audio/audio-error.ts';
 import { ImageError } from '../images/image-error.ts';
 import { RunError } from '../front/encoder-process/encoder-client.ts';
 import { EncoderInputError } from '../front/embedding/embed-request.ts';
@@ -56,6 +57,9 @@ export function toApiError(error: unknown, logger: Logger): ApiError {
   if (error instanceof TensorError) return badRequest(sentence(error.message), 'inputs');
   if (error instanceof ImageError) {
     return badRequest(`The image can't be read: ${error.message}.`, null, 'invalid_image');
+  }
+  if (error instanceof AudioError) {
+    return badRequest(`The sound can't be read: ${error.message}.`, 'file', 'invalid_audio');
   }
   if (error instanceof RunError) {
     const reason = told(error.message, LONGEST_REASON);

@@ -8,6 +8,10 @@ const MIB = 2 ** 20;
 
 /** Answer of `serveTasks`: errors lose their class between processes. */
 export type TaskAnswer<Result> =
+  /** A part of the answer; others follow. */
+  { readonly type: 'piece'; readonly piece: unknown } | TaskEnd<Result>;
+
+type TaskEnd<Result> =
   | { readonly type: 'done'; readonly result: Result }
   | { readonly type: 'failed'; readonly reason: string };
 
@@ -18,6 +22,12 @@ export interface ProcessPoolOptions {
   readonly idleMs: number;
   /** Resident megabytes of a process, beyond which it alone ends. */
   readonly maxMb: number;
+}
+
+export interface TaskRun {
+  readonly signal: AbortSignal;
+  /** Told of the pieces that the task sends before its result. */
+  readonly onPiece?: ((piece: unknown) => void) | undefined;
 }
 
 /** A process took more memory than it may. */
@@ -39,12 +49,13 @@ export class ProcessPool<Task extends object, Result> {
   }
 
   /** @throws ProcessMemoryError; Error when the process ends or the task fails; the signal's reason on abort */
-  async run(task: Task, { signal }: { readonly signal: AbortSignal }): Promise<Result> {
+  async run(task: Task, options: TaskRun): Promise<Result> {
+    const { signal } = options;
     signal.throwIfAborted();
     const worker = this.#takeIdle() ?? new TaskProcess(this.#options);
     this.#running.add(worker);
     try {
-      return await worker.run(task, signal);
+      return await worker.run(task, options);
     } finally {
       if (this.#running.delete(worker)) this.#keep(worker);
     }
@@ -84,13 +95,17 @@ class TaskProcess<Task extends object, Result> {
   readonly #maxMb: number;
   /** Why it is killed. */
   #cause: unknown;
-  #settle: ((answer: TaskAnswer<Result> | Error) => void) | undefined;
+  #settle: ((answer: TaskEnd<Result> | Error) => void) | undefined;
+  #onPiece: TaskRun['onPiece'];
   isAlive = true;
 
   constructor({ entry, maxMb }: ProcessPoolOptions) {
     this.#maxMb = maxMb;
     const events: ChildEvents<TaskAnswer<Result>> = {
-      onMessage: (answer) => this.#settle?.(answer),
+      onMessage: (answer) => {
+        if (answer.type === 'piece') this.#onPiece?.(answer.piece);
+        else this.#settle?.(answer);
+      },
       onExit: (description) => {
         this.isAlive = false;
         this.#settle?.(new Error(`its process ended: ${description}`));
@@ -100,8 +115,9 @@ class TaskProcess<Task extends object, Result> {
     yieldCores(this.#module.pid);
   }
 
-  async run(task: Task, signal: AbortSignal): Promise<Result> {
-    const answered = new Promise<TaskAnswer<Result> | Error>((resolve) => (this.#settle = resolve));
+  async run(task: Task, { signal, onPiece }: TaskRun): Promise<Result> {
+    const answered = new Promise<TaskEnd<Result> | Error>((resolve) => (this.#settle = resolve));
+    this.#onPiece = onPiece;
     const abort = (): void => this.#end(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     const unwatch = watchMemory(this.#module.pid, this.#maxMb * MIB, () => {
@@ -116,6 +132,7 @@ class TaskProcess<Task extends object, Result> {
       return answer.result;
     } finally {
       this.#settle = undefined;
+      this.#onPiece = undefined;
       unwatch();
       signal.removeEventListener('abort', abort);
     }

@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import { ProcessMemoryError } from '../../threads/process-pool.ts';
+import { ProcessMemoryError, type TaskRun } from '../../threads/process-pool.ts';
 import { startThreadPool, type ThreadPoolOptions } from '../../threads/thread-pool.ts';
 import type { Caller } from '../caller.ts';
 import { FairQueue, type FairQueueOptions } from '../queue/fair-queue.ts';
@@ -25,7 +25,7 @@ export class TaskError extends Error {
 
 /** Where tasks run, each in a thread or process that has no other meanwhile. */
 interface TaskPool<Task, Result> {
-  run(task: Task, options: { readonly signal: AbortSignal }): Promise<Result>;
+  run(task: Task, options: TaskRun): Promise<Result>;
   destroy(): Promise<void>;
 }
 
@@ -69,16 +69,22 @@ export class FairPool<Task, Result> {
 
   /**
    * @param cost of the task, in units of any kind; clients' turns are weighted by it
+   * @param onPiece told of the pieces of the answer, where processes send such
    * @throws TaskTooCostlyError, TaskError; the signal's reason on abort
    */
-  async run(task: Task, { client, signal: callerSignal }: Caller, cost: number): Promise<Result> {
+  async run(
+    task: Task,
+    { client, signal: callerSignal }: Caller,
+    cost: number,
+    onPiece?: TaskRun['onPiece'],
+  ): Promise<Result> {
     const signal = AbortSignal.any([callerSignal, this.#closed.signal]);
     signal.throwIfAborted();
     // By its id a queue takes an aborted task out.
     const place = { signal, id: String(this.#nextId++), client, cost };
     const isLarge = cost > this.#options.largeCost;
     const [queue, pool] = isLarge ? [this.#largeOnes, this.#largePool] : [this.#queue, this.#pool];
-    const inTurn = () => queue.add(() => this.#start(pool, task, signal), place);
+    const inTurn = () => queue.add(() => this.#start(pool, task, { signal, onPiece }), place);
     // Without keys there is one client, which may have every thread.
     if (client === '') return await inTurn();
     return await this.#laneOf(client).add(inTurn, { signal });
@@ -98,14 +104,18 @@ export class FairPool<Task, Result> {
     return lane;
   }
 
-  async #start(pool: TaskPool<Task, Result>, task: Task, signal: AbortSignal): Promise<Result> {
+  async #start(
+    pool: TaskPool<Task, Result>,
+    task: Task,
+    { signal, onPiece }: TaskRun,
+  ): Promise<Result> {
     const { deadlineMs, heapMb } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     const left = new AbortController();
     const leave = () => setTimeout(() => left.abort(), GRACE_MS).unref();
     signal.addEventListener('abort', leave, { once: true });
     try {
-      return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]) });
+      return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]), onPiece });
     } catch (error) {
       signal.throwIfAborted();
       if (deadline.aborted) {

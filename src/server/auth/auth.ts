@@ -77,7 +77,7 @@ export function checkAdmin(
 }
 
 /** Caller that sent the request of `c`; to be called once, since the request's time begins here. */
-export function callerOf({ config }: ServerContext, c: Context<ServerEnv>): Caller {
+export function callerOf({ config }: Pick<ServerContext, 'config'>, c: Context<ServerEnv>): Caller {
   const signal = withDeadline(c.req.raw.signal, config.requestTimeoutMs);
   const meter = c.get('meter');
   return {

@@ -17,11 +17,3 @@ export function tooManyBatches(limit: number): ApiError {
     headers: { 'x-should-retry': 'false' },
   });
 }
-
-export function tooManyUploads(limit: number): ApiError {
-  const message = `You upload ${limit} files already, or others do; wait until one is done.`;
-  return new ApiError(429, 'rate_limit_error', message, {
-    code: 'too_many_uploads',
-    headers: { 'retry-after': '5' },
-  });
-}

@@ -7,6 +7,7 @@ import { LIMITS } from '../../limits.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
 import { ApiError, badRequest, bodyTooLarge, notImplemented } from '../errors.ts';
 import { requireAllowedOrigin } from '../http/cors.ts';
+import { tooManyUploads, UploadRoom } from '../http/upload-room.ts';
 import type { JsonObject } from '../json-object.ts';
 import { accountOf } from '../rates/limit-rates.ts';
 import { parseWith } from '../schemas/parse.ts';
@@ -17,9 +18,7 @@ import { listPage } from './list-page.ts';
 import { batchBody, uploadFields } from './schemas.ts';
 import { describeFile, type StoredFile } from './stored-file.ts';
 import { dropUpload, receiveUpload } from './upload.ts';
-import { UploadRoom } from './upload-room.ts';
 import { told } from '../../told.ts';
-import { tooManyUploads } from './errors.ts';
 
 export function fileRoutes(app: Hono<ServerEnv>, context: ServerContext): void {
   const room = new UploadRoom(LIMITS.uploads, LIMITS.clientUploads);

@@ -3,18 +3,17 @@ import { createWriteStream } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { finished, Transform } from 'node:stream';
-import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
+import { Transform } from 'node:stream';
+import type { BusboyFileStream } from '@fastify/busboy';
 import { guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
-import { ApiError, badRequest, bodyTooLarge } from '../errors.ts';
-import { SMALL_PIECE_BYTES } from '../http/request-body.ts';
+import { bodyTooLarge } from '../errors.ts';
+import { fileMissing, formError, newForm, readForm, toError } from '../http/form.ts';
 import type { FileStore } from './file-store.ts';
 import { told } from '../../told.ts';
 
 const MAX_FIELDS = 16;
 const MAX_FIELD_BYTES = 1024;
-const MAX_HEADERS = 32;
 
 export interface Upload {
   readonly id: string;
@@ -55,7 +54,7 @@ async function receive(
   client: string,
   id: string,
 ): Promise<Upload> {
-  const form = newForm(incoming);
+  const form = newForm(incoming, { fields: MAX_FIELDS, fieldBytes: MAX_FIELD_BYTES });
   const fields: Record<string, string> = {};
   let filename: string | undefined;
   let bytes = 0;
@@ -100,71 +99,11 @@ async function receive(
     // Until it has ended, it could make the draft again that is about to be removed.
     failed.abort();
     await (writing as Promise<void> | null)?.catch(() => {});
-    if (error instanceof ApiError) throw error;
-    if (incoming.destroyed && !incoming.complete) {
-      throw new ApiError(408, 'invalid_request_error', 'The body was cut short.');
-    }
-    const reason = error instanceof Error ? told(error.message, 200) : '';
-    throw badRequest(`The form can't be read: ${reason}.`, null, 'invalid_form');
+    throw formError(error, incoming);
   }
-  if (writing === null)
-    throw badRequest('`file` is required.', 'file', 'missing_required_parameter');
+  if (writing === null) throw fileMissing();
   await sync(files.draftOf(id));
   return { id, filename: nameOf(filename), bytes, fields };
-}
-
-/**
- * Reads and drops the rest of a form that fails: `pipeline` would end the request, and Node would
- * read nothing more from the connection, on which the client's next request comes.
- */
-function readForm(incoming: IncomingMessage, form: BusboyInstance): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onClose = (): void => {
-      if (!incoming.complete) form.destroy(new Error('the request was closed'));
-    };
-    incoming.once('close', onClose);
-    let numSmall = 0;
-    const count = (chunk: Buffer): void => {
-      if (chunk.length >= SMALL_PIECE_BYTES || ++numSmall <= LIMITS.smallBodyPieces) return;
-      form.destroy(badRequest('The body comes in too many small pieces.'));
-      // Reading the rest would cost as much again.
-      incoming.destroy();
-    };
-    const onData = guarded(count, (error) => form.destroy(toError(error)));
-    incoming.on('data', onData);
-    const onEnd = (error?: Error | null): void => {
-      incoming.off('close', onClose).off('data', onData);
-      if (!error) return resolve();
-      incoming.unpipe(form).resume();
-      reject(error);
-    };
-    finished(form, guarded(onEnd, reject));
-    incoming.pipe(form);
-  });
-}
-
-function newForm(incoming: IncomingMessage): BusboyInstance {
-  const type = incoming.headers['content-type'] ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(type)) {
-    throw new ApiError(415, 'invalid_request_error', 'Expected `multipart/form-data`.', {
-      code: 'unsupported_media_type',
-    });
-  }
-  try {
-    return new Busboy({
-      headers: { ...incoming.headers, 'content-type': type },
-      limits: {
-        fields: MAX_FIELDS,
-        fieldSize: MAX_FIELD_BYTES,
-        files: 1,
-        parts: MAX_FIELDS + 1,
-        headerPairs: MAX_HEADERS,
-      },
-    });
-  } catch (error) {
-    const reason = error instanceof Error ? told(error.message, 200) : '';
-    throw badRequest(`The form can't be read: ${reason}.`, null, 'invalid_form');
-  }
 }
 
 async function sync(path: string): Promise<void> {
@@ -179,8 +118,4 @@ async function sync(path: string): Promise<void> {
 /** Name of the client's file: shown, and never used as a path. */
 function nameOf(filename: string | undefined): string {
   return told(filename ?? 'file', LIMITS.shortTextCharacters);
-}
-
-function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -1,3 +1,5 @@
+import { ApiError } from '../errors.ts';
+
 /** How many files may come in at once, of one client and of all. */
 export class UploadRoom {
   readonly #max: number;
@@ -16,4 +18,12 @@ export class UploadRoom {
     this.#clients.push(client);
     return () => void this.#clients.splice(this.#clients.indexOf(client), 1);
   }
+}
+
+export function tooManyUploads(limit: number): ApiError {
+  const message = `You upload ${limit} files already, or others do; wait until one is done.`;
+  return new ApiError(429, 'rate_limit_error', message, {
+    code: 'too_many_uploads',
+    headers: { 'retry-after': '5' },
+  });
 }

@@ -1,0 +1,47 @@
+/** Work on sound that is done in processes of its own. Jobs and answers are plain values that cross processes. */
+import { AudioError } from '../../audio/audio-error.ts';
+import { decodeAudio, type Samples } from '../../audio/decode.ts';
+import { LogMel } from '../../audio/log-mel.ts';
+
+/** A file to samples, which are its pieces. */
+export interface DecodeJob {
+  readonly file: Uint8Array;
+}
+
+/** What a model hears of a window. */
+export interface FeaturesJob {
+  /** 30 s at most. */
+  readonly samples: Samples;
+  readonly mels: number;
+}
+
+export type AudioJob = DecodeJob | FeaturesJob;
+
+/** Errors lose their class between processes. @typeParam features of a window, none of a file */
+export type AudioAnswer =
+  | { readonly type: 'done'; readonly features: Float32Array<ArrayBuffer> | null }
+  | { readonly type: 'refused'; readonly message: string };
+
+/** By the number of bands. */
+const known = new Map<number, LogMel>();
+
+/** @param send told of each piece of samples; resolves once it is on its way */
+export async function runAudioJob(
+  job: AudioJob,
+  send: (piece: Samples) => Promise<void>,
+): Promise<AudioAnswer> {
+  if ('mels' in job) return { type: 'done', features: featuresOf(job) };
+  try {
+    for await (const piece of decodeAudio(job.file)) await send(piece);
+    return { type: 'done', features: null };
+  } catch (error) {
+    if (!(error instanceof AudioError)) throw error;
+    return { type: 'refused', message: error.message };
+  }
+}
+
+function featuresOf({ samples, mels }: FeaturesJob): Float32Array<ArrayBuffer> {
+  const logMel = known.get(mels) ?? new LogMel(mels);
+  known.set(mels, logMel);
+  return logMel.features(Float32Array.from(samples, (sample) => sample / 32_768));
+}
