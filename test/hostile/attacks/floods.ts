@@ -80,6 +80,37 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: 'beam searches as wide as they may be, 20 times, and wider ones',
+    hasKeys: true,
+    maxWaitMs: 10_000,
+    async run({ attacker }) {
+      await flood(attacker, 20, { use_beam_search: true, n: 128, max_tokens: 16 });
+      const wider = await attacker.send(PATH, {
+        body: { ...body, use_beam_search: true, n: 129 },
+      });
+      return wider.status === 400 ? [] : [`129 beams answered ${wider.status}`];
+    },
+  },
+  {
+    name: 'beam searches as long as the context, whose clients leave',
+    flags: FEW_ROWS,
+    hasKeys: true,
+    maxWaitMs,
+    async run({ attacker }) {
+      const search = { ...body, use_beam_search: true, n: 8, max_tokens: 1000, min_tokens: 1000 };
+      for (let round = 0; round < 10; round++) {
+        const signal = AbortSignal.timeout(300);
+        await Promise.all(
+          Array.from({ length: 8 }, () => attacker.try(PATH, { body: search, signal })),
+        );
+      }
+      const short = { ...body, use_beam_search: true, n: 4, max_tokens: 4 };
+      const after = await attacker.send(PATH, { body: short });
+      // Whatever they held is free within a step.
+      return after.status === 200 ? [] : [`a search after them answered ${after.status}`];
+    },
+  },
+  {
     name: '20 log-probabilities of each token of 64 choices, in one answer',
     hasKeys: true,
     async run({ attacker }) {
