@@ -141,17 +141,32 @@ def qwen3_5(**config) -> PreTrainedModel:
 
 
 def granite_hybrid(layers: list[str], **config) -> PreTrainedModel:
-    return transformers.GraniteMoeHybridForCausalLM(
-        transformers.GraniteMoeHybridConfig(
-            **{**SHAPE, "num_hidden_layers": len(layers), "layer_types": layers},
-            **GRANITE,
-            num_local_experts=0,
-            num_experts_per_tok=0,
-            shared_intermediate_size=24,
-            tie_word_embeddings=True,
-            mamba_n_heads=4,
-            **config,
-        )
+    fields = {
+        **SHAPE,
+        **GRANITE,
+        "num_hidden_layers": len(layers),
+        "layer_types": layers,
+        "num_local_experts": 0,
+        "num_experts_per_tok": 0,
+        "shared_intermediate_size": 24,
+        "tie_word_embeddings": True,
+        "mamba_n_heads": 4,
+        **config,
+    }
+    return transformers.GraniteMoeHybridForCausalLM(transformers.GraniteMoeHybridConfig(**fields))
+
+
+def minicpm(**config) -> PreTrainedModel:
+    """Granite computes the same by other names: see RENAMED."""
+    shape = {**SHAPE, **config}
+    scales = {
+        "embedding_multiplier": 3.0,
+        "residual_multiplier": 0.5 / shape["num_hidden_layers"] ** 0.5,
+        "logits_scaling": 2.0,
+        "attention_multiplier": (shape["hidden_size"] // shape["num_attention_heads"]) ** -0.5,
+    }
+    return transformers.GraniteForCausalLM(
+        transformers.GraniteConfig(**shape, **scales, rms_norm_eps=0.01, tie_word_embeddings=True)
     )
 
 
@@ -320,6 +335,20 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     ),
     "granite-mamba": lambda: granite_hybrid(
         ["mamba", "full_attention", "mamba"], mamba_d_state=32, mamba_d_conv=4
+    ),
+    # As 4.0 Tiny: experts in all layers, and one that all tokens share.
+    "granite-mamba-moe": lambda: granite_hybrid(
+        ["mamba", "full_attention", "mamba"],
+        **EXPERTS,
+        mamba_d_state=32,
+        mamba_d_conv=4,
+        tie_word_embeddings=False,
+    ),
+    "minicpm": minicpm,
+    "minimax-m2": lambda: transformers.MiniMaxM2ForCausalLM(
+        transformers.MiniMaxM2Config(
+            **SHAPE, **EXPERTS, head_dim=32, rotary_dim=16, rope_theta=1000.0
+        )
     ),
     "gemma": lambda: transformers.GemmaForCausalLM(
         transformers.GemmaConfig(**SHAPE, head_dim=32, hidden_act="gelu")
@@ -636,6 +665,26 @@ def unpack_experts(folder: Path) -> PreTrainedModel:
     return model.eval()
 
 
+# Cases of families that Transformers does not have: fields of theirs, and whose fields these replace.
+RENAMED = {
+    "minicpm": {
+        "model_type": "minicpm",
+        "architectures": ["MiniCPMForCausalLM"],
+        "scale_emb": 3.0,
+        "scale_depth": 0.5,
+        "dim_model_base": 16,
+        **dict.fromkeys([*GRANITE.keys() - {"rms_norm_eps"}, "tie_word_embeddings"]),
+    },
+}
+
+
+def rename(folder: Path, fields: dict) -> None:
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), **fields}
+    stated = {key: value for key, value in config.items() if value is not None}
+    path.write_text(json.dumps(stated, indent=2) + "\n")
+
+
 def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     model = build()
     model.set_attn_implementation("eager")
@@ -658,6 +707,8 @@ def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     ]
     lines = ",\n".join(json.dumps(entry) for entry in references)
     (folder / "reference.json").write_text(f"[\n{lines}\n]\n")
+    if folder.name in RENAMED:
+        rename(folder, RENAMED[folder.name])
 
 
 def main() -> None:

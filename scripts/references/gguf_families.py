@@ -49,6 +49,9 @@ CASES = {
     "qwen3.5": {},
     "qwen3.5-moe": {},
     "granite-mamba": {"layer_types": ["mamba", "attention", "mamba"]},
+    "granite-mamba-moe": {"layer_types": ["mamba", "attention", "mamba"]},
+    "minicpm": {},
+    "minimax-m2": {},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }

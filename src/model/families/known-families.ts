@@ -12,6 +12,8 @@ import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
+import { MINICPM } from './minicpm.ts';
+import { MINIMAX_M2 } from './minimax.ts';
 import { MISTRALS } from './mistral.ts';
 import { OLMOS } from './olmo.ts';
 import { OPT } from './opt.ts';
@@ -48,6 +50,8 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   APERTUS,
   HUNYUAN,
   ...LFMS,
+  MINICPM,
+  MINIMAX_M2,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

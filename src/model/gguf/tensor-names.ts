@@ -46,11 +46,12 @@ export function tensorPlaces(
       add(names.down, block('ffn_down'), 'matrix');
       continue;
     }
-    const { router, gate, up, down, shared } = names.experts;
+    const { router, gate, up, down, correction, shared } = names.experts;
     add(router, block('ffn_gate_inp'), 'matrix');
     add(gate, block('ffn_gate_exps'), 'matrix');
     add(up, block('ffn_up_exps'), 'matrix');
     add(down, block('ffn_down_exps'), 'matrix');
+    add(correction, block('exp_probs_b'), 'matrix', { suffix: '.bias' });
     const [sharedGate, sharedUp] = shared?.gateUp ?? [];
     add(sharedGate, block('ffn_gate_shexp'), 'matrix');
     add(sharedUp, block('ffn_up_shexp'), 'matrix');

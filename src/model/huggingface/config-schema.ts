@@ -66,6 +66,8 @@ export const configSchema = z.looseObject({
   // Since Transformers 5: rope_theta and rope_scaling in one object.
   rope_parameters: z.union([ropeByLayerTypeSchema, ropeSchema]).nullish(),
   partial_rotary_factor: fraction.nullish(),
+  // MiniMax's name of that times head_dim.
+  rotary_dim: count.max(MODEL_LIMITS.headDim).nullish(),
   // Where Phi-3 has what others have in rope_scaling.
   original_max_position_embeddings: count.nullish(),
   // SmolLM3: by layer, 0 for no rotary embedding; or n, if every n-th layer has none.
@@ -95,6 +97,10 @@ export const configSchema = z.looseObject({
   attention_multiplier: positive.nullish(),
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
+  // MiniCPM's, which depend on sizes.
+  scale_depth: positive.nullish(),
+  dim_model_base: count.nullish(),
+  sparse_config: z.unknown().optional(),
   // Cohere's, by which they are multiplied.
   logit_scale: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.

@@ -12,6 +12,7 @@ import { mlpWidths } from './mlp-widths.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
+import { parseScales } from './scales.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
 import { MULTIMODAL_TYPES, textModelConfig } from './text-config.ts';
@@ -138,13 +139,6 @@ export function parseDecoderConfig(
     maxModelLen,
     origin,
   });
-  // Outputs of layers are not multiplied by the residual multiplier: everything before them is divided
-  // by it. The norms that read the sum give the same, if what they add to its mean square is divided
-  // too.
-  const residualScale = hf.residual_multiplier ?? 1;
-  const embeddingScale = family.scalesEmbedding
-    ? Math.sqrt(hf.hidden_size)
-    : (hf.embedding_multiplier ?? 1);
   const widths = mlpWidths(hf, origin);
   const config: DecoderConfig = {
     family,
@@ -156,10 +150,8 @@ export function parseDecoderConfig(
     numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
     headDim,
     maxPositionEmbeddings: rope.maxPositionEmbeddings,
-    rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
+    ...parseScales(hf, family),
     activation: parseActivation(hf, family, origin),
-    embeddingScale: embeddingScale / residualScale,
-    logitScale: hf.logit_scale ?? 1 / (hf.logits_scaling ?? 1),
     logitSoftcap: hf.final_logit_softcapping ?? null,
     attentionSoftcap: hf.attn_logit_softcapping ?? null,
     rotaryDim: rope.rotaryDim,
