@@ -170,6 +170,48 @@ def minicpm(**config) -> PreTrainedModel:
     )
 
 
+# Groups of heads that share B and C.
+MAMBA = {
+    "mamba_num_heads": 4,
+    "mamba_head_dim": 16,
+    "ssm_state_size": 32,
+    "n_groups": 2,
+    "head_dim": 16,
+    "layer_norm_epsilon": 0.01,
+}
+
+
+def nemotron_h(layers: list[str], **config) -> PreTrainedModel:
+    return transformers.NemotronHForCausalLM(
+        transformers.NemotronHConfig(**{**SHAPE, **MAMBA, "layers_block_type": layers, **config})
+    )
+
+
+def falcon_h1(**config) -> PreTrainedModel:
+    return transformers.FalconH1ForCausalLM(
+        transformers.FalconH1Config(
+            **SHAPE,
+            head_dim=16,
+            mamba_n_heads=4,
+            mamba_d_head=16,
+            mamba_d_ssm=64,
+            mamba_d_state=32,
+            rms_norm_eps=0.01,
+            rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
+            embedding_multiplier=2.0,
+            lm_head_multiplier=0.5,
+            key_multiplier=0.6,
+            attention_in_multiplier=1.2,
+            attention_out_multiplier=0.7,
+            ssm_in_multiplier=1.3,
+            ssm_out_multiplier=0.8,
+            ssm_multipliers=[0.9, 1.1, 0.7, 1.4, 0.6],
+            mlp_multipliers=[0.8, 1.5],
+            **config,
+        )
+    )
+
+
 def gpt_oss(**config) -> PreTrainedModel:
     # A limit low enough that it shows.
     shape = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, "swiglu_limit": 1.5}
@@ -344,6 +386,19 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         mamba_d_conv=4,
         tie_word_embeddings=False,
     ),
+    "nemotron-h": lambda: nemotron_h(["linear_attention", "full_attention", "linear_attention", "mlp"]),
+    # As Nemotron 3 Nano, but that it ends with attention.
+    "nemotron-h-moe": lambda: nemotron_h(
+        ["linear_attention", "moe", "full_attention"],
+        intermediate_size=8,
+        n_routed_experts=4,
+        num_experts_per_tok=2,
+        moe_intermediate_size=8,
+        moe_shared_expert_intermediate_size=24,
+        routed_scaling_factor=1.5,
+    ),
+    "falcon-h1": falcon_h1,
+    "falcon-h1-norm": lambda: falcon_h1(mamba_n_groups=2, mamba_rms_norm=True),
     "minicpm": minicpm,
     "minimax-m2": lambda: transformers.MiniMaxM2ForCausalLM(
         transformers.MiniMaxM2Config(
@@ -555,7 +610,7 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-# With the usual seed, rounding has a router pick another expert.
+# With the usual seed, rounding has a router pick another expert, or a scan of 16 dimensions multiply its errors.
 SEEDS = {
     "ernie4.5-moe": 1,
     "glm4-moe": 3,
@@ -563,6 +618,9 @@ SEEDS = {
     "qwen3-next": 1,
     "qwen3.5-moe": 4,
     "lfm2-moe": 3,
+    "nemotron-h-moe": 2,
+    "falcon-h1": 1,
+    "falcon-h1-norm": 1,
     "qwen3-moe-sparse": 5,
     "gpt-oss-mxfp4-limit": 1,
 }
@@ -665,8 +723,24 @@ def unpack_experts(folder: Path) -> PreTrainedModel:
     return model.eval()
 
 
-# Cases of families that Transformers does not have: fields of theirs, and whose fields these replace.
+# Fields of configurations as they are published, in place of those that Transformers writes, or of a family
+# that computes the same.
 RENAMED = {
+    "nemotron-h": {
+        "num_hidden_layers": 4,
+        "hybrid_override_pattern": "M*M-",
+        **dict.fromkeys(
+            [
+                "layers_block_type",
+                "mtp_layers_block_type",
+                "n_routed_experts",
+                "n_shared_experts",
+                "num_experts_per_tok",
+                "moe_intermediate_size",
+                "moe_shared_expert_intermediate_size",
+            ]
+        ),
+    },
     "minicpm": {
         "model_type": "minicpm",
         "architectures": ["MiniCPMForCausalLM"],

@@ -8,7 +8,9 @@ import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from './quantization.ts';
 import { type BiasRule, type Family, withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
+import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
 import { mlpWidths } from './mlp-widths.ts';
+import { type Multipliers, parseMultipliers } from './multipliers.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
@@ -73,6 +75,10 @@ export interface DecoderConfig {
   readonly lmHeadBias: boolean;
   /** Null where all layers have an MLP. */
   readonly experts: ExpertConfig | null;
+  /** By layer, the part that it is; undefined where layers have a mixer and an MLP. */
+  readonly blocks?: readonly LayerBlock[] | undefined;
+  /** Undefined where all are 1. */
+  readonly multipliers?: Multipliers | undefined;
   /** Undefined where all layers attend. */
   readonly recurrence: RecurrentConfig | undefined;
   /** How the checkpoint's matrices are quantized; null if they are not. */
@@ -122,7 +128,7 @@ export function parseDecoderConfig(
   const family = parseFamily(text, origin);
   const parsed = configSchema.safeParse({
     ...family.defaults,
-    ...withCommonNames(text, family),
+    ...withLayerTypes(withCommonNames(text, family)),
     ...family.fixed,
   });
   if (!parsed.success) {
@@ -140,6 +146,7 @@ export function parseDecoderConfig(
     origin,
   });
   const widths = mlpWidths(hf, origin);
+  const recurrence = parseRecurrence(hf, family, origin);
   const config: DecoderConfig = {
     family,
     vocabSize: hf.vocab_size,
@@ -171,7 +178,9 @@ export function parseDecoderConfig(
     mlpBias: hasBias(family.bias.mlp, hf),
     lmHeadBias: hasBias(family.bias.lmHead, hf),
     experts: parseExperts(hf, family, widths, origin),
-    recurrence: parseRecurrence(hf, family, origin),
+    recurrence,
+    blocks: layerBlocks(hf, family),
+    multipliers: parseMultipliers(hf, recurrence),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
