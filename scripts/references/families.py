@@ -141,15 +141,72 @@ def qwen3_5(**config) -> PreTrainedModel:
 
 
 def granite_hybrid(layers: list[str], **config) -> PreTrainedModel:
-    return transformers.GraniteMoeHybridForCausalLM(
-        transformers.GraniteMoeHybridConfig(
-            **{**SHAPE, "num_hidden_layers": len(layers), "layer_types": layers},
-            **GRANITE,
-            num_local_experts=0,
-            num_experts_per_tok=0,
-            shared_intermediate_size=24,
-            tie_word_embeddings=True,
+    fields = {
+        **SHAPE,
+        **GRANITE,
+        "num_hidden_layers": len(layers),
+        "layer_types": layers,
+        "num_local_experts": 0,
+        "num_experts_per_tok": 0,
+        "shared_intermediate_size": 24,
+        "tie_word_embeddings": True,
+        "mamba_n_heads": 4,
+        **config,
+    }
+    return transformers.GraniteMoeHybridForCausalLM(transformers.GraniteMoeHybridConfig(**fields))
+
+
+def minicpm(**config) -> PreTrainedModel:
+    """Granite computes the same by other names: see RENAMED."""
+    shape = {**SHAPE, **config}
+    scales = {
+        "embedding_multiplier": 3.0,
+        "residual_multiplier": 0.5 / shape["num_hidden_layers"] ** 0.5,
+        "logits_scaling": 2.0,
+        "attention_multiplier": (shape["hidden_size"] // shape["num_attention_heads"]) ** -0.5,
+    }
+    return transformers.GraniteForCausalLM(
+        transformers.GraniteConfig(**shape, **scales, rms_norm_eps=0.01, tie_word_embeddings=True)
+    )
+
+
+# Groups of heads that share B and C.
+MAMBA = {
+    "mamba_num_heads": 4,
+    "mamba_head_dim": 16,
+    "ssm_state_size": 32,
+    "n_groups": 2,
+    "head_dim": 16,
+    "layer_norm_epsilon": 0.01,
+}
+
+
+def nemotron_h(layers: list[str], **config) -> PreTrainedModel:
+    return transformers.NemotronHForCausalLM(
+        transformers.NemotronHConfig(**{**SHAPE, **MAMBA, "layers_block_type": layers, **config})
+    )
+
+
+def falcon_h1(**config) -> PreTrainedModel:
+    return transformers.FalconH1ForCausalLM(
+        transformers.FalconH1Config(
+            **SHAPE,
+            head_dim=16,
             mamba_n_heads=4,
+            mamba_d_head=16,
+            mamba_d_ssm=64,
+            mamba_d_state=32,
+            rms_norm_eps=0.01,
+            rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
+            embedding_multiplier=2.0,
+            lm_head_multiplier=0.5,
+            key_multiplier=0.6,
+            attention_in_multiplier=1.2,
+            attention_out_multiplier=0.7,
+            ssm_in_multiplier=1.3,
+            ssm_out_multiplier=0.8,
+            ssm_multipliers=[0.9, 1.1, 0.7, 1.4, 0.6],
+            mlp_multipliers=[0.8, 1.5],
             **config,
         )
     )
@@ -320,6 +377,33 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     ),
     "granite-mamba": lambda: granite_hybrid(
         ["mamba", "full_attention", "mamba"], mamba_d_state=32, mamba_d_conv=4
+    ),
+    # As 4.0 Tiny: experts in all layers, and one that all tokens share.
+    "granite-mamba-moe": lambda: granite_hybrid(
+        ["mamba", "full_attention", "mamba"],
+        **EXPERTS,
+        mamba_d_state=32,
+        mamba_d_conv=4,
+        tie_word_embeddings=False,
+    ),
+    "nemotron-h": lambda: nemotron_h(["linear_attention", "full_attention", "linear_attention", "mlp"]),
+    # As Nemotron 3 Nano, but that it ends with attention.
+    "nemotron-h-moe": lambda: nemotron_h(
+        ["linear_attention", "moe", "full_attention"],
+        intermediate_size=8,
+        n_routed_experts=4,
+        num_experts_per_tok=2,
+        moe_intermediate_size=8,
+        moe_shared_expert_intermediate_size=24,
+        routed_scaling_factor=1.5,
+    ),
+    "falcon-h1": falcon_h1,
+    "falcon-h1-norm": lambda: falcon_h1(mamba_n_groups=2, mamba_rms_norm=True),
+    "minicpm": minicpm,
+    "minimax-m2": lambda: transformers.MiniMaxM2ForCausalLM(
+        transformers.MiniMaxM2Config(
+            **SHAPE, **EXPERTS, head_dim=32, rotary_dim=16, rope_theta=1000.0
+        )
     ),
     "gemma": lambda: transformers.GemmaForCausalLM(
         transformers.GemmaConfig(**SHAPE, head_dim=32, hidden_act="gelu")
@@ -526,7 +610,7 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-# With the usual seed, rounding has a router pick another expert.
+# With the usual seed, rounding has a router pick another expert, or a scan of 16 dimensions multiply its errors.
 SEEDS = {
     "ernie4.5-moe": 1,
     "glm4-moe": 3,
@@ -534,6 +618,9 @@ SEEDS = {
     "qwen3-next": 1,
     "qwen3.5-moe": 4,
     "lfm2-moe": 3,
+    "nemotron-h-moe": 2,
+    "falcon-h1": 1,
+    "falcon-h1-norm": 1,
     "qwen3-moe-sparse": 5,
     "gpt-oss-mxfp4-limit": 1,
 }
@@ -636,6 +723,42 @@ def unpack_experts(folder: Path) -> PreTrainedModel:
     return model.eval()
 
 
+# Fields of configurations as they are published, in place of those that Transformers writes, or of a family
+# that computes the same.
+RENAMED = {
+    "nemotron-h": {
+        "num_hidden_layers": 4,
+        "hybrid_override_pattern": "M*M-",
+        **dict.fromkeys(
+            [
+                "layers_block_type",
+                "mtp_layers_block_type",
+                "n_routed_experts",
+                "n_shared_experts",
+                "num_experts_per_tok",
+                "moe_intermediate_size",
+                "moe_shared_expert_intermediate_size",
+            ]
+        ),
+    },
+    "minicpm": {
+        "model_type": "minicpm",
+        "architectures": ["MiniCPMForCausalLM"],
+        "scale_emb": 3.0,
+        "scale_depth": 0.5,
+        "dim_model_base": 16,
+        **dict.fromkeys([*GRANITE.keys() - {"rms_norm_eps"}, "tie_word_embeddings"]),
+    },
+}
+
+
+def rename(folder: Path, fields: dict) -> None:
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text()), **fields}
+    stated = {key: value for key, value in config.items() if value is not None}
+    path.write_text(json.dumps(stated, indent=2) + "\n")
+
+
 def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     model = build()
     model.set_attn_implementation("eager")
@@ -658,6 +781,8 @@ def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     ]
     lines = ",\n".join(json.dumps(entry) for entry in references)
     (folder / "reference.json").write_text(f"[\n{lines}\n]\n")
+    if folder.name in RENAMED:
+        rename(folder, RENAMED[folder.name])
 
 
 def main() -> None:

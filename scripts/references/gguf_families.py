@@ -6,6 +6,7 @@ Needs: pip install torch transformers; the sources of llama.cpp, as in the packa
 Weights stay as they are; the vocabulary is made up. What the models compute is in families' reference.json.
 """
 
+import json
 import shutil
 import sys
 import tempfile
@@ -49,9 +50,18 @@ CASES = {
     "qwen3.5": {},
     "qwen3.5-moe": {},
     "granite-mamba": {"layer_types": ["mamba", "attention", "mamba"]},
+    "granite-mamba-moe": {"layer_types": ["mamba", "attention", "mamba"]},
+    "nemotron-h": {},
+    "nemotron-h-moe": {},
+    "falcon-h1": {},
+    "falcon-h1-norm": {},
+    "minicpm": {},
+    "minimax-m2": {},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }
+# Transformers would fill in the number of experts, which the converter takes for a mixture.
+AS_STATED = {"nemotron-h"}
 # Said to be four times as wide as the model, whatever it is.
 WIDTHS = {
     "gpt2": ("gpt2.feed_forward_length", 48),
@@ -75,12 +85,17 @@ def convert(name: str, fields: dict) -> None:
         folder = Path(temporary)
         for file in ("model.safetensors", "config.json"):
             shutil.copy(FAMILIES / name / file, folder)
-        config = {**ModelBase.load_hparams(folder, False), **fields}
+        stated = json.loads((folder / "config.json").read_text())
+        read = stated if name in AS_STATED else ModelBase.load_hparams(folder, False)
+        config = {**read, **fields}
         of = get_model_class(config["architectures"][0])
         of.set_vocab = add_vocabulary
         of.no_mtp = True
         target = TARGET / f"{name}.gguf"
-        model = of(folder, gguf.LlamaFileType.MOSTLY_BF16, target, eager=True, hparams=config)
+        # Weights times a factor are no longer in bfloat16.
+        in_floats = name.startswith("falcon-h1")
+        stored = gguf.LlamaFileType.ALL_F32 if in_floats else gguf.LlamaFileType.MOSTLY_BF16
+        model = of(folder, stored, target, eager=True, hparams=config)
         if name in WIDTHS:
             key, width = WIDTHS[name]
             set_parameters = model.set_gguf_parameters

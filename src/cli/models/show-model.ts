@@ -12,7 +12,6 @@ import { type EncoderFolder, inspectEncoderFolder } from '../../model/encoder/en
 import type { ExportFolder } from '../../model/export/export-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
 import { stateSize } from '../../model/graph/decoder-states.ts';
-import { numKvLayers } from '../../model/graph/layer-kinds.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { graphFileOf, kindOf } from '../../serving/loading/encoder-loader.ts';
@@ -115,9 +114,10 @@ async function checkpointRows(folder: Exclude<ModelFolder, ExportFolder>): Promi
 
 /** How many there are, and how many of them have states. */
 function layersOf(config: DecoderConfig): string {
-  const numStates = config.numLayers - numKvLayers(config);
+  const numStates = config.recurrence?.layers.filter(Boolean).length ?? 0;
   if (numStates === 0) return String(config.numLayers);
-  return `${config.numLayers}, ${numStates} of them with states in place of attention, ${stateSize(config)} values together`;
+  const where = config.recurrence?.isBesideAttention ? 'beside' : 'in place of';
+  return `${config.numLayers}, ${numStates} of them with states ${where} attention, ${stateSize(config)} values together`;
 }
 
 function fileTypeOf(folder: Exclude<ModelFolder, ExportFolder>): string[] {

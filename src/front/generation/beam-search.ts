@@ -177,7 +177,7 @@ export function logprobsOf(beam: Beam): Logprobs[] {
   for (let at: Beam | null = beam; at !== null; at = at.parent) {
     if (at.logprobs !== null) logprobs.push(at.logprobs);
   }
-  return logprobs.reverse();
+  return logprobs.toReversed();
 }
 
 /**

@@ -22,7 +22,8 @@ export interface HeadNorms {
 export interface ExpertTensorNames {
   /** The layer that scores every expert for a token. */
   readonly router: string;
-  readonly gate: string;
+  /** Null where experts have no gates. */
+  readonly gate: string | null;
   readonly up: string;
   readonly down: string;
   /** Correction that is added to scores before the highest are picked, in full: [experts]; null if they stay. */
@@ -152,6 +153,8 @@ export interface Family {
   readonly gatesAttention?: true;
   /** Null where no layer has experts. */
   readonly experts: ExpertRules | null;
+  /** A layer is one of its parts alone: what mixes tokens, or an MLP (`mlp`) or experts (`moe`) by its layer type. */
+  readonly hasSingleBlocks?: true;
   /** Left out where all layers attend: builds of such families keep their names. */
   readonly recurrence?: RecurrenceRules;
   readonly tensors: {
@@ -191,6 +194,8 @@ export interface GgufNames {
   readonly attentionNorm?: 'attn_norm' | 'attn_norm_2';
   /** Name of the norm before an MLP; `ffn_norm` if left out. */
   readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm' | 'attn_norm';
+  /** That name has no end. */
+  readonly isMlpNormBare?: true;
   /** Name of the norm after the last layer; `output_norm` if left out. */
   readonly finalNorm?: 'output_norm' | 'token_embd_norm';
   /** Field of config.json that its `logit_scale` is; `logits_scaling`, a divisor, if left out. */
@@ -248,7 +253,7 @@ export function layerTensorNames(family: Family, layer: number): LayerTensorName
     mlpOutputNorm: fullOrNull(names.mlpOutputNorm),
     experts: names.experts && {
       router: full(names.experts.router),
-      gate: full(names.experts.gate),
+      gate: fullOrNull(names.experts.gate),
       up: full(names.experts.up),
       down: full(names.experts.down),
       correction: fullOrNull(names.experts.correction),

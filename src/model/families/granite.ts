@@ -30,41 +30,85 @@ const GRANITE_MOE: Family = {
   tensors: withLayer({ experts: GRANITE_EXPERTS }),
 };
 
+/** The expert that all tokens share; the MLP of models without others. */
+const SHARED_MLP = {
+  gateUp: ['shared_mlp.input_linear'],
+  down: 'shared_mlp.output_linear',
+  share: null,
+} as const;
+
+/** The same in a GGUF file. */
+const SHARED_IN_PARTS = ['shared_mlp.gate', 'shared_mlp.up'];
+
+const SHARED_NAMES = {
+  shared_expert_intermediate_size: 'shared_intermediate_size',
+  // Elsewhere it is that of all MLPs.
+  shared_intermediate_size: 'intermediate_size',
+};
+
+const WITH_SHARED_EXPERT = withLayer({ experts: { ...GRANITE_EXPERTS, shared: SHARED_MLP } });
+
+const HYBRID: Family = {
+  ...GRANITE,
+  modelType: 'granitemoehybrid',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  defaults: { ...GRANITE.defaults, num_local_experts: 8, position_embedding_type: null },
+  recurrence: {
+    kind: 'selective scan',
+    // The second since Transformers 5.
+    layerTypes: ['mamba', 'linear_attention'],
+    tensors: {
+      input: 'mamba.in_proj',
+      convolution: 'mamba.conv1d',
+      decay: 'mamba.A_log',
+      stepBias: 'mamba.dt_bias',
+      skip: 'mamba.D',
+      norm: 'mamba.norm',
+      output: 'mamba.out_proj',
+    },
+  },
+};
+
+const GRANITE_HYBRID: Family = {
+  ...HYBRID,
+  variant: { num_local_experts: 0 },
+  tensors: withLayer({ gateUp: SHARED_MLP.gateUp, down: SHARED_MLP.down }),
+};
+
+const GRANITE_HYBRID_MOE: Family = {
+  ...HYBRID,
+  defaults: { ...HYBRID.defaults, num_experts_per_tok: 2 },
+  names: SHARED_NAMES,
+  experts: GRANITE_MOE.experts,
+  tensors: WITH_SHARED_EXPERT,
+};
+
+const HYBRID_FILES = { architecture: 'granitehybrid', pairsRows: true } as const;
+
 export const GRANITES: readonly KnownFamily[] = [
   { family: GRANITE, gguf: { architecture: 'granite', pairsRows: true } },
   {
-    family: {
-      ...GRANITE,
-      modelType: 'granitemoehybrid',
-      bias: { ...LLAMA.bias, mlp: 'never' },
-      defaults: { ...GRANITE.defaults, num_local_experts: 8, position_embedding_type: null },
-      recurrence: {
-        kind: 'selective scan',
-        // The second since Transformers 5.
-        layerTypes: ['mamba', 'linear_attention'],
-        tensors: {
-          input: 'mamba.in_proj',
-          convolution: 'mamba.conv1d',
-          decay: 'mamba.A_log',
-          stepBias: 'mamba.dt_bias',
-          skip: 'mamba.D',
-          norm: 'mamba.norm',
-          output: 'mamba.out_proj',
-        },
-      },
-      tensors: withLayer({
-        gateUp: ['shared_mlp.input_linear'],
-        down: 'shared_mlp.output_linear',
-      }),
-    },
+    family: GRANITE_HYBRID,
     gguf: {
-      architecture: 'granitehybrid',
-      pairsRows: true,
+      ...HYBRID_FILES,
       mlpWidth: 'expert_shared_feed_forward_length',
+      extra: () => GRANITE_HYBRID.variant,
       form: {
         tensors: withLayer({
-          gateUp: ['shared_mlp.gate', 'shared_mlp.up'],
-          down: 'shared_mlp.output_linear',
+          gateUp: SHARED_IN_PARTS,
+          down: SHARED_MLP.down,
+        }),
+      },
+    },
+  },
+  {
+    family: GRANITE_HYBRID_MOE,
+    gguf: {
+      ...HYBRID_FILES,
+      ifFileHas: 'experts',
+      form: {
+        tensors: withLayer({
+          experts: { ...GRANITE_EXPERTS, shared: { ...SHARED_MLP, gateUp: SHARED_IN_PARTS } },
         }),
       },
     },
@@ -77,21 +121,8 @@ export const GRANITES: readonly KnownFamily[] = [
     family: {
       ...GRANITE_MOE,
       modelType: 'granitemoeshared',
-      names: {
-        shared_expert_intermediate_size: 'shared_intermediate_size',
-        // Elsewhere it is that of all MLPs.
-        shared_intermediate_size: 'intermediate_size',
-      },
-      tensors: withLayer({
-        experts: {
-          ...GRANITE_EXPERTS,
-          shared: {
-            gateUp: ['shared_mlp.input_linear'],
-            down: 'shared_mlp.output_linear',
-            share: null,
-          },
-        },
-      }),
+      names: SHARED_NAMES,
+      tensors: WITH_SHARED_EXPERT,
     },
     gguf: null,
   },

@@ -3,6 +3,7 @@ import { COHERES } from './cohere.ts';
 import { ERNIES } from './ernie.ts';
 import { EXAONE4 } from './exaone.ts';
 import { FALCONS } from './falcon.ts';
+import { FALCON_H1 } from './falcon-h1.ts';
 import type { Family, KnownFamily } from './family.ts';
 import { GEMMAS } from './gemma.ts';
 import { GLMS } from './glm.ts';
@@ -12,7 +13,10 @@ import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
+import { MINICPM } from './minicpm.ts';
+import { MINIMAX_M2 } from './minimax.ts';
 import { MISTRALS } from './mistral.ts';
+import { NEMOTRON_HS } from './nemotron-h.ts';
 import { OLMOS } from './olmo.ts';
 import { OPT } from './opt.ts';
 import { PHIS } from './phi.ts';
@@ -48,6 +52,10 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   APERTUS,
   HUNYUAN,
   ...LFMS,
+  MINICPM,
+  MINIMAX_M2,
+  ...NEMOTRON_HS,
+  FALCON_H1,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

@@ -1,5 +1,7 @@
 /** Properties of layers that have a state in place of attention, whatever they compute. */
 interface Recurrence {
+  /** All layers have a state, and attend. */
+  readonly isBesideAttention?: true;
   /** Names in `layer_types` of config.json. */
   readonly layerTypes: readonly [string, ...string[]];
 }
@@ -56,6 +58,10 @@ export interface GatedDeltaNames {
 export interface SelectiveScanRules extends Recurrence {
   readonly kind: 'selective scan';
   readonly tensors: SelectiveScanNames;
+  /** Heads have their width, whatever the model's is. */
+  readonly hasOwnWidth?: true;
+  /** The least step is `time_step_min`, and there is no largest. */
+  readonly hasLeastStep?: true;
 }
 
 /** As of the gated delta rule. */

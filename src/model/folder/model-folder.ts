@@ -16,6 +16,7 @@ import {
   SINGLE_FILE,
   weightFiles,
 } from '../huggingface/safetensors.ts';
+import { multipliedWeights } from './multiplied-weights.ts';
 import { StackedWeights } from './stacked-experts.ts';
 import { transposedWeights } from '../huggingface/transposed-weights.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -109,7 +110,8 @@ async function inspectHuggingFaceFolder(
 async function openWeights(files: readonly string[], config: DecoderConfig): Promise<WeightSource> {
   const { quantization, family } = config;
   const plain = await SafetensorsWeights.open(files);
-  const weights = quantization === null ? plain : await QuantizedWeights.open(plain, quantization);
+  const stored = quantization === null ? plain : await QuantizedWeights.open(plain, quantization);
+  const weights = multipliedWeights(config, stored);
   if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);
   const stacked = family.experts?.stacked ?? null;
   return stacked === null ? weights : new StackedWeights(plain, weights, config, stacked);

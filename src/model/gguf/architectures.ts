@@ -8,12 +8,21 @@ export interface Architecture extends GgufNames {
   readonly modelType: string;
   /** Name in `layer_types` of layers that do not attend, if the family has such. */
   readonly recurrentType: string | undefined;
+  /** Layers are one part each; see Family. */
+  readonly hasSingleBlocks: boolean;
 }
 
 const ARCHITECTURES: readonly Architecture[] = KNOWN_FAMILIES.flatMap(({ family, gguf }) =>
   gguf === null
     ? []
-    : [{ ...gguf, modelType: family.modelType, recurrentType: family.recurrence?.layerTypes[0] }],
+    : [
+        {
+          ...gguf,
+          modelType: family.modelType,
+          recurrentType: family.recurrence?.layerTypes[0],
+          hasSingleBlocks: family.hasSingleBlocks === true,
+        },
+      ],
 );
 
 /**

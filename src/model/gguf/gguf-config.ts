@@ -3,6 +3,7 @@ import { ModelError } from '../model-error.ts';
 import { architectureOf, type Architecture } from './architectures.ts';
 import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
+import { layerFields, same } from './layer-fields.ts';
 import { stateFields } from './state-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
 
@@ -45,14 +46,18 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   }
   const rotaryDim = number('rope.dimension_count') ?? headDim;
   const positions = needed('context_length');
+  const keys = {
+    kvHeads: key('attention.head_count_kv'),
+    widths: key(architecture.mlpWidth ?? 'feed_forward_length'),
+    experts,
+  };
   const json = {
     model_type: architecture.modelType,
     vocab_size: file.tensor('token_embd.weight')?.shape[0],
     hidden_size: hidden,
-    intermediate_size: same(metadata, key(architecture.mlpWidth ?? 'feed_forward_length'), path),
     num_hidden_layers: layers,
     num_attention_heads: heads,
-    ...kvHeads(metadata, key('attention.head_count_kv'), path, architecture),
+    ...layerFields(metadata, keys, path, architecture),
     head_dim: headDim,
     max_position_embeddings: positions,
     rms_norm_eps:
@@ -82,9 +87,13 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     attention_multiplier: number('attention.scale'),
     residual_multiplier: number('residual_scale'),
     [architecture.logitScale ?? 'logits_scaling']: number('logit_scale'),
-    ...stateFields(file, name, layers, hidden),
+    ...stateFields(file, name, layers),
     num_local_experts: number('expert_count'),
     num_experts_per_tok: number('expert_used_count'),
+    n_group: number('expert_group_count') || undefined,
+    topk_group: number('expert_group_used_count') || undefined,
+    norm_topk_prob: metadata.boolean(key('expert_weights_norm')),
+    routed_scaling_factor: number('expert_weights_scale') || undefined,
     moe_intermediate_size: number('expert_feed_forward_length'),
     shared_expert_intermediate_size: number('expert_shared_feed_forward_length'),
     bos_token_id: metadata.number('tokenizer.ggml.bos_token_id'),
@@ -100,37 +109,6 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
 function hasTensor(file: GgufFile, name: string): boolean {
   for (const each of file.names()) if (each.endsWith(`.${name}`)) return true;
   return false;
-}
-
-/** A number that files may give for each layer. @throws {ModelError} if layers differ in it */
-function same(metadata: GgufMetadata, key: string, path: string): number | undefined {
-  const values = metadata.numbers(key);
-  const [first] = values ?? [];
-  if (values?.some((value) => value !== first)) {
-    throw differing(key, path);
-  }
-  return first;
-}
-
-/** Heads of keys and values, and which layers have none: they have states. */
-function kvHeads(
-  metadata: GgufMetadata,
-  key: string,
-  path: string,
-  { recurrentType }: Architecture,
-): Readonly<Record<string, unknown>> {
-  const counts = metadata.numbers(key);
-  if (recurrentType === undefined || counts?.includes(0) !== true) {
-    return { num_key_value_heads: same(metadata, key, path) };
-  }
-  const [first, ...others] = new Set(counts.filter((count) => count !== 0));
-  if (others.length > 0) throw differing(key, path);
-  const types = Array.from(counts, (count) => (count === 0 ? recurrentType : 'full_attention'));
-  return { num_key_value_heads: first, layer_types: types };
-}
-
-function differing(key: string, path: string): ModelError {
-  return new ModelError(`${path}: layers differ in ${key}, which is not supported`);
 }
 
 /** By layer, or every n-th one has none; the family's own rule if the file says nothing. */

@@ -120,8 +120,14 @@ export class GgufWeights implements WeightSource {
   }
 }
 
-/** The shape that a file has, where it differs in dimensions of 1 alone: of convolutions, norms and heads' factors. */
+/**
+ * The shape that a file has, where it differs in dimensions of 1 alone: of convolutions, norms and heads'
+ * factors; or where a vector is in groups.
+ */
 function asHeld(shape: readonly number[], held: readonly number[]): readonly number[] {
+  const [size, another] = shape;
+  const isSameSize = another === undefined && held.reduce((all, dim) => all * dim, 1) === size;
+  if (isSameSize) return held;
   const [wanted, found] = [shape, held].map((each) => each.filter((dim) => dim !== 1).join());
   return wanted === found ? held : shape;
 }

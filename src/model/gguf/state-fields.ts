@@ -5,7 +5,6 @@ export function stateFields(
   file: GgufFile,
   architecture: string,
   layers: number,
-  hidden: number,
 ): Readonly<Record<string, unknown>> {
   const { metadata } = file;
   const number = (suffix: string) => metadata.number(`${architecture}.${suffix}`);
@@ -28,13 +27,19 @@ export function stateFields(
     mamba_n_groups: groups,
     mamba_n_heads: heads,
     mamba_d_head: headDim,
-    mamba_expand: width === undefined ? undefined : width / hidden,
+    mamba_d_ssm: width,
     // Tensors say whether there are biases.
     ...(width !== undefined && {
+      mamba_rms_norm: hasNorms(file),
       mamba_conv_bias: file.tensor('blk.0.ssm_conv1d.bias') !== undefined,
       mamba_proj_bias: file.tensor('blk.0.ssm_in.bias') !== undefined,
     }),
   };
+}
+
+function hasNorms(file: GgufFile): boolean {
+  for (const name of file.names()) if (name.endsWith('.ssm_norm.weight')) return true;
+  return false;
 }
 
 function typeOf(isRecurrent: number): string {

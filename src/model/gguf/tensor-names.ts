@@ -1,7 +1,7 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { type LayerTensorNames, layerTensorNames, ofLayer } from '../families/family.ts';
 import { expertsOf } from '../graph/expert-layers.ts';
-import { recurrenceOf } from '../graph/layer-kinds.ts';
+import { attends, hasMlp, recurrenceOf } from '../graph/layer-kinds.ts';
 import type { Architecture } from './architectures.ts';
 import { addRecurrence } from './state-names.ts';
 import type { AddPlace, TensorPlace } from './tensor-place.ts';
@@ -16,7 +16,8 @@ export function tensorPlaces(
     attentionNorm = 'attn_norm',
     mlpNorm = 'ffn_norm',
     finalNorm: lastNorm = 'output_norm',
-  }: Pick<Architecture, 'attentionNorm' | 'mlpNorm' | 'finalNorm'>,
+    isMlpNormBare,
+  }: Pick<Architecture, 'attentionNorm' | 'mlpNorm' | 'finalNorm' | 'isMlpNormBare'>,
 ): Map<string, TensorPlace> {
   const { family, numLayers } = config;
   const { embedding, positions, finalNorm, lmHead } = family.tensors;
@@ -32,12 +33,19 @@ export function tensorPlaces(
     const names = layerTensorNames(family, layer);
     const block = (to: string) => `blk.${layer}.${to}`;
     const recurrence = recurrenceOf(config, layer);
-    if (recurrence === null) addAttention(names, block, add);
-    else addRecurrence(recurrence, family, (name) => ofLayer(family, layer, name), block, add);
+    if (attends(config, layer)) addAttention(names, block, add);
+    if (recurrence !== null) {
+      addRecurrence(recurrence, family, (name) => ofLayer(family, layer, name), block, add);
+    }
     add(names.attentionNorm, block(attentionNorm), 'norm');
     add(names.attentionOutputNorm, block('post_attention_norm'), 'norm');
-    add(names.mlpNorm, block(mlpNorm), 'norm');
+    if (isMlpNormBare && names.mlpNorm !== null) {
+      add(`${names.mlpNorm}.weight`, block(mlpNorm), 'norm', { suffix: '' });
+    } else {
+      add(names.mlpNorm, block(mlpNorm), 'norm');
+    }
     add(names.mlpOutputNorm, block('post_ffw_norm'), 'norm');
+    if (!hasMlp(config, layer)) continue;
     if (names.experts === null || expertsOf(config, layer) === null) {
       const [gate, up] = names.gateUp;
       // Where they are one matrix it has the second's name.
@@ -46,13 +54,15 @@ export function tensorPlaces(
       add(names.down, block('ffn_down'), 'matrix');
       continue;
     }
-    const { router, gate, up, down, shared } = names.experts;
+    const { router, gate, up, down, correction, shared } = names.experts;
     add(router, block('ffn_gate_inp'), 'matrix');
     add(gate, block('ffn_gate_exps'), 'matrix');
     add(up, block('ffn_up_exps'), 'matrix');
     add(down, block('ffn_down_exps'), 'matrix');
+    add(correction, block('exp_probs_b'), 'matrix', { suffix: '.bias' });
     const [sharedGate, sharedUp] = shared?.gateUp ?? [];
-    add(sharedGate, block('ffn_gate_shexp'), 'matrix');
+    // Where there are no gates it has the second's name.
+    add(sharedGate, block(sharedUp === undefined ? 'ffn_up_shexp' : 'ffn_gate_shexp'), 'matrix');
     add(sharedUp, block('ffn_up_shexp'), 'matrix');
     add(shared?.down, block('ffn_down_shexp'), 'matrix');
     add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');

@@ -10,8 +10,9 @@ import type { Addition, NormalizedInput, ResidualSum } from './decoder-values.ts
 import { addLogits, addPositions, declareHidden, scaleEmbedding } from './decoder-parts.ts';
 import { expertsOf } from './expert-layers.ts';
 import { emitExperts } from './experts.ts';
+import { hasMlp } from './layer-kinds.ts';
 import { mixTokens } from './mix-tokens.ts';
-import { mixerLayers } from './mixer-layers.ts';
+import { type Mixer, mixersOf } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
 import { promptEmbeddings } from './prompt-embeddings.ts';
 import { rotatingAttention } from './rotate-heads.ts';
@@ -66,22 +67,30 @@ function decoderLayer(
 ): ResidualSum {
   const { config } = ops;
   const names = layerTensorNames(config.family, layer);
-  const { output } = mixerLayers(config, layer);
   const prefix = `layers.${layer}`;
   const { tokenIds } = attention;
   const isLast = layer === config.numLayers - 1;
   const pick = isLast ? wantedRows(ops.graph) : (value: string) => value;
   const rowsLike = isLast ? 'logits_index' : tokenIds;
 
-  const { sum: before, ...read } = ops.norm(names.attentionNorm, start);
-  const mixed = mixTokens(ops, attention, layer, { ...read, rowsLike: tokenIds });
-  const afterAttention = ops.addLinear(
-    output,
-    { value: mixed, rowsLike },
-    { to: before, norm: names.attentionOutputNorm, prefix, pick },
-  );
-
   const addition = { norm: names.mlpOutputNorm, prefix };
+  const mixers = mixersOf(config, layer);
+  if (mixers.length === 0) {
+    const { sum, value, norm } = ops.norm(names.mlpNorm, start);
+    const picked = { value: pick(value), norm, rowsLike };
+    return addMlp(ops, layer, picked, { to: { sum: pick(sum.sum) }, ...addition });
+  }
+  const { sum: before, ...read } = ops.norm(names.attentionNorm, start);
+  const afterAttention = mixers.reduce((to, mixer: Mixer, index) => {
+    const value = mixTokens(ops, attention, layer, mixer, { ...read, rowsLike: tokenIds });
+    const added = { to, norm: names.attentionOutputNorm, prefix };
+    // The sum is picked once.
+    return index === 0
+      ? ops.addLinear(mixer.output, { value, rowsLike }, { ...added, pick })
+      : ops.addLinear(mixer.output, { value: pick(value), rowsLike }, added);
+  }, before);
+  if (!hasMlp(config, layer)) return afterAttention;
+
   if (!config.parallelResidual) {
     const { sum, ...normalized } = ops.norm(names.mlpNorm, afterAttention);
     return addMlp(ops, layer, { ...normalized, rowsLike }, { to: sum, ...addition });

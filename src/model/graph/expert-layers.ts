@@ -3,7 +3,7 @@ import type { ExpertConfig } from '../huggingface/expert-config.ts';
 import { layerTensorNames, ofExpert } from '../families/family.ts';
 import { fusedParts, type LinearLayer } from './linear.ts';
 
-/** The linear layers of one expert. */
+/** The linear layers of one expert; without gates the first gives what is activated. */
 export interface ExpertLayer {
   readonly gateUp: LinearLayer;
   readonly down: LinearLayer;
@@ -34,11 +34,12 @@ export function expertLayers(
     parts: [{ tensor: names.router, outFeatures: count }],
     bias,
   };
+  const { gatesMlp } = family;
   const layersOf = (name: string, gateUp: readonly string[], down: string, size: number) => ({
     gateUp: {
-      name: `${name}.gate_up`,
+      name: `${name}.${gatesMlp ? 'gate_up' : 'up'}`,
       inFeatures: hiddenSize,
-      parts: fusedParts(gateUp, [size, size]),
+      parts: fusedParts(gateUp, gatesMlp ? [size, size] : [size]),
       bias,
     },
     down: {
@@ -49,7 +50,8 @@ export function expertLayers(
     },
   });
   const each = Array.from({ length: count }, (_, expert) => {
-    const gateUp = [names.gate, names.up].map((of) => ofExpert(of, expert));
+    const both = names.gate === null ? [names.up] : [names.gate, names.up];
+    const gateUp = both.map((of) => ofExpert(of, expert));
     const own = `layers.${layer}.experts.${expert}`;
     return layersOf(own, gateUp, ofExpert(names.down, expert), intermediateSize);
   });

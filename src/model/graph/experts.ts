@@ -10,7 +10,7 @@ import {
   scalar as addScalar,
 } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
-import { emitGated, splitGates } from './activation.ts';
+import { emitActivation, emitGated, splitGates } from './activation.ts';
 import { type ExpertLayer, expertLayers, type SharedExpertLayer } from './expert-layers.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
 
@@ -60,7 +60,7 @@ export function emitExperts(
   const gateUp = forEach('GateUp', rows, (layers) => layers.gateUp);
   const gated =
     experts.clampedGates === null
-      ? emitGated(graph, prefix, gateUp, config.activation)
+      ? activate(graph, prefix, gateUp, config)
       : clampGates(graph, prefix, gateUp, experts.clampedGates, emit.type);
   const down = forEach('Down', gated, (layers) => layers.down);
 
@@ -84,16 +84,27 @@ export function emitExperts(
 function emitShared(
   graph: GraphBuilder,
   prefix: string,
-  { activation }: DecoderConfig,
+  config: DecoderConfig,
   { gateUp, down, share }: SharedExpertLayer,
   input: LinearInput,
   emit: ExpertEmitters,
 ): string {
-  const gated = emitGated(graph, prefix, emit.expert(input, gateUp), activation);
+  const gated = activate(graph, prefix, emit.expert(input, gateUp), config);
   const output = emit.expert({ value: gated, rowsLike: input.rowsLike }, down);
   if (share === null) return output;
   const score = graph.node(`${prefix}/Score`, 'Sigmoid', [emit.router(input, share)]);
   return graph.node(`${prefix}/Weighted`, 'Mul', [output, score]);
+}
+
+function activate(
+  graph: GraphBuilder,
+  prefix: string,
+  value: string,
+  { activation, family }: DecoderConfig,
+): string {
+  return family.gatesMlp
+    ? emitGated(graph, prefix, value, activation)
+    : emitActivation(graph, value, activation);
 }
 
 /** Adds what corrects a router's scores; null if nothing does. */

@@ -1,23 +1,37 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { RecurrentConfig } from '../huggingface/recurrent-config.ts';
 
-type Layers = Pick<DecoderConfig, 'numLayers' | 'recurrence'>;
+type Kinds = Pick<DecoderConfig, 'recurrence' | 'blocks'>;
+type Layers = Kinds & Pick<DecoderConfig, 'numLayers'>;
 
-/** Properties of a layer that has a state in place of attention; null if it attends. */
+/** Properties of a layer that has a state, in place of attention or beside it; null if it has none. */
 export function recurrenceOf(
-  { recurrence }: Pick<Layers, 'recurrence'>,
+  { recurrence }: Pick<Kinds, 'recurrence'>,
   layer: number,
 ): RecurrentConfig | null {
   return recurrence?.layers[layer] === true ? recurrence : null;
 }
 
-/** How many layers have keys and values in the KV cache: those that attend. */
+/** Whether a layer has keys and values in the KV cache. */
+export function attends(config: Kinds, layer: number): boolean {
+  if (config.blocks?.[layer] === 'mlp') return false;
+  const recurrence = recurrenceOf(config, layer);
+  return recurrence === null || recurrence.isBesideAttention === true;
+}
+
+/** Whether a layer has an MLP, or experts. */
+export function hasMlp({ blocks }: Pick<Kinds, 'blocks'>, layer: number): boolean {
+  return blocks?.[layer] !== 'mixer';
+}
+
+/** How many layers have keys and values in the KV cache. */
 export function numKvLayers(config: Layers): number {
   return kvLayer(config, config.numLayers);
 }
 
 /** The place of a layer that attends in the KV cache: how many before it do. */
-export function kvLayer({ recurrence }: Pick<Layers, 'recurrence'>, layer: number): number {
-  if (recurrence === undefined) return layer;
-  return recurrence.layers.slice(0, layer).filter((isRecurrent) => !isRecurrent).length;
+export function kvLayer(config: Kinds, layer: number): number {
+  let before = 0;
+  for (let each = 0; each < layer; each++) if (attends(config, each)) before++;
+  return before;
 }

@@ -2,7 +2,8 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
 import { expertLayers, expertsOf } from './expert-layers.ts';
 import { matrixOf } from './linear.ts';
-import { mixerLayers } from './mixer-layers.ts';
+import { hasMlp } from './layer-kinds.ts';
+import { mixersOf } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
 
 /**
@@ -21,9 +22,10 @@ export function layerMatrices(config: DecoderConfig, layer: number): MatrixSourc
 
 /** Those that every token is multiplied with: an expert's are not among them. */
 export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
-  const { input, gates, output } = mixerLayers(config, layer);
-  const mixer = [input, ...(gates === null ? [] : [gates]), output].map(matrixOf);
-  if (expertsOf(config, layer) !== null) return mixer;
+  const mixers = mixersOf(config, layer).flatMap(({ input, gates, output }) =>
+    [input, ...(gates === null ? [] : [gates]), output].map(matrixOf),
+  );
+  if (!hasMlp(config, layer) || expertsOf(config, layer) !== null) return mixers;
   const { first, down } = mlpLayers(config, layer);
-  return [...mixer, matrixOf(first), matrixOf(down)];
+  return [...mixers, matrixOf(first), matrixOf(down)];
 }

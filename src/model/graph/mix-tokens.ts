@@ -4,25 +4,23 @@ import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { NormalizedInput } from './decoder-values.ts';
 import { emitGatedDelta } from './gated-delta.ts';
-import { recurrenceOf } from './layer-kinds.ts';
-import { mixerLayers } from './mixer-layers.ts';
+import type { Mixer } from './mixer-layers.ts';
 import { emitSelectiveScan } from './selective-scan.ts';
 import { emitShortConvolution } from './short-convolution.ts';
 
 /**
- * Adds what a layer makes of each token and those before it, attention or what has a state in its place, up
- * to the linear layer that ends it: returns what that reads, [tokens, n].
+ * Adds what a part of a layer makes of each token and those before it, attention or what has a state, up to
+ * the linear layer that ends it: returns what that reads, [tokens, n].
  */
 export function mixTokens(
   ops: DecoderOps,
   attention: DecoderAttention,
   layer: number,
+  { input, gates, recurrence }: Mixer,
   read: NormalizedInput,
 ): string {
-  const { input, gates } = mixerLayers(ops.config, layer);
   const value = ops.linear(input, read);
   const { groups } = attention;
-  const recurrence = recurrenceOf(ops.config, layer);
   if (recurrence?.kind === 'short convolution') {
     return emitShortConvolution(ops, recurrence, groups, layer, value);
   }

@@ -1,24 +1,43 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
+import type { RecurrentConfig } from '../huggingface/recurrent-config.ts';
 import { attentionLayers } from './attention-layers.ts';
 import { gatedDeltaLayers } from './gated-delta.ts';
-import { recurrenceOf } from './layer-kinds.ts';
+import { attends, recurrenceOf } from './layer-kinds.ts';
 import type { MixerLayers } from './linear.ts';
 import { selectiveScanLayers } from './selective-scan.ts';
 import { convolutionLayers } from './short-convolution.ts';
 
-/** Those of a layer's attention, or of what has a state in its place. */
-export function mixerLayers(config: DecoderConfig, layer: number): MixerLayers {
+/** A part of a layer that mixes tokens. */
+export interface Mixer extends MixerLayers {
+  /** Properties of its state; null if it attends. */
+  readonly recurrence: RecurrentConfig | null;
+}
+
+/** What mixes tokens in a layer: attention, or what has a state in its place, or both, or nothing. */
+export function mixersOf(config: DecoderConfig, layer: number): Mixer[] {
+  const mixers: Mixer[] = [];
   const recurrence = recurrenceOf(config, layer);
-  switch (recurrence?.kind) {
+  if (recurrence !== null) {
+    mixers.push({ ...recurrentLayers(config, recurrence, layer), recurrence });
+  }
+  if (attends(config, layer)) {
+    const { queryKeyValue: input, output } = attentionLayers(config, layer);
+    mixers.push({ input, gates: null, output, recurrence: null });
+  }
+  return mixers;
+}
+
+function recurrentLayers(
+  config: DecoderConfig,
+  recurrence: RecurrentConfig,
+  layer: number,
+): MixerLayers {
+  switch (recurrence.kind) {
     case 'short convolution':
       return convolutionLayers(config, recurrence, layer);
     case 'gated delta':
       return gatedDeltaLayers(config, recurrence, layer);
     case 'selective scan':
       return selectiveScanLayers(config, recurrence, layer);
-    case undefined: {
-      const { queryKeyValue: input, output } = attentionLayers(config, layer);
-      return { input, gates: null, output };
-    }
   }
 }

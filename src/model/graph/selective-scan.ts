@@ -12,7 +12,7 @@ import type { GroupPrefix } from './token-packing.ts';
 /** The linear layers around a layer's scan: of what gates it, what is convolved and its steps, and after it. */
 export function selectiveScanLayers(
   { family, hiddenSize }: DecoderConfig,
-  { channels, numHeads, headDim, bias }: SelectiveScan,
+  { channels, numHeads, headDim, bias, outputBias }: SelectiveScan,
   layer: number,
 ): MixerLayers {
   const names = namesOf(family);
@@ -30,7 +30,7 @@ export function selectiveScanLayers(
       name: `layers.${layer}.scan.output`,
       inFeatures: width,
       parts: [{ tensor: full(names.output), outFeatures: hiddenSize }],
-      bias,
+      bias: outputBias,
     },
   };
 }
@@ -83,7 +83,7 @@ export function emitSelectiveScan(
       inputs: [convolved, gates, decays, stepBias ?? '', skip ?? ''],
       attributes: {
         num_heads: BigInt(numHeads),
-        num_groups: 1n,
+        num_groups: BigInt(scan.numGroups),
         head_dim: BigInt(headDim),
         state_size: BigInt(stateSize),
         dt_min: steps.least,
@@ -92,12 +92,35 @@ export function emitSelectiveScan(
     },
     groups,
   );
-  const gated = graph.node(`${read}/Gated`, 'Mul', [
-    read,
-    emitActivation(graph, outputGates, 'silu'),
-  ]);
+  const gate = (value: string) =>
+    graph.node(`${read}/Gated`, 'Mul', [value, emitActivation(graph, outputGates, 'silu')]);
+  if (scan.norm === 'none') return gate(read);
   const weight = addVector(ops, `${full(names.norm)}.weight`, width);
-  return emitRmsNorm(graph, `${read}/Norm`, gated, weight, scan.epsilon);
+  const normalize = (value: string) => normalizeGroups(ops, scan, `${read}/Norm`, value, weight);
+  return scan.norm === 'before gates' ? gate(normalize(read)) : normalize(gate(read));
+}
+
+/** Adds the norm of each group's heads together. @param weight name of [heads * head_dim] */
+function normalizeGroups(
+  { graph }: DecoderOps,
+  { numHeads, headDim, numGroups, epsilon }: SelectiveScan,
+  name: string,
+  value: string,
+  weight: string,
+): string {
+  if (numGroups === 1) return emitRmsNorm(graph, name, value, weight, epsilon);
+  const width = numHeads * headDim;
+  const size = width / numGroups;
+  const shape = (of: string, ...dims: readonly number[]) =>
+    graph.initializer(`${name}/${of}`, 'int64', [dims.length], BigInt64Array.from(dims, BigInt));
+  const ones = graph.initializer(`${name}/ones`, 'float', [size], new Float32Array(size).fill(1));
+  const byGroup = graph.node(`${name}/ByGroup`, 'Reshape', [
+    value,
+    shape('by_group', -1, numGroups, size),
+  ]);
+  const normalized = emitRmsNorm(graph, `${name}/Groups`, byGroup, ones, epsilon);
+  const flat = graph.node(`${name}/Flat`, 'Reshape', [normalized, shape('flat', -1, width)]);
+  return graph.node(name, 'Mul', [flat, weight]);
 }
 
 function namesOf({ recurrence }: DecoderConfig['family']) {

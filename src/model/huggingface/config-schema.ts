@@ -10,6 +10,7 @@ const widths = z.union([width, z.array(width).max(MODEL_LIMITS.layers)]);
 const tokenId = z.int().nonnegative();
 const positive = z.number().positive();
 const fraction = positive.max(1);
+const factor = positive.default(1);
 
 const ropeSchema = z.object({
   rope_type: z.string().optional(),
@@ -66,6 +67,8 @@ export const configSchema = z.looseObject({
   // Since Transformers 5: rope_theta and rope_scaling in one object.
   rope_parameters: z.union([ropeByLayerTypeSchema, ropeSchema]).nullish(),
   partial_rotary_factor: fraction.nullish(),
+  // MiniMax's name of that times head_dim.
+  rotary_dim: count.max(MODEL_LIMITS.headDim).nullish(),
   // Where Phi-3 has what others have in rope_scaling.
   original_max_position_embeddings: count.nullish(),
   // SmolLM3: by layer, 0 for no rotary embedding; or n, if every n-th layer has none.
@@ -95,6 +98,18 @@ export const configSchema = z.looseObject({
   attention_multiplier: positive.nullish(),
   residual_multiplier: positive.nullish(),
   logits_scaling: positive.nullish(),
+  // MiniCPM's, which depend on sizes.
+  scale_depth: positive.nullish(),
+  dim_model_base: count.nullish(),
+  sparse_config: z.unknown().optional(),
+  // Falcon-H1's factors.
+  attention_in_multiplier: factor,
+  attention_out_multiplier: factor,
+  key_multiplier: factor,
+  ssm_in_multiplier: factor,
+  ssm_out_multiplier: factor,
+  ssm_multipliers: z.array(positive).length(5).nullish(),
+  mlp_multipliers: z.array(positive).length(2).nullish(),
   // Cohere's, by which they are multiplied.
   logit_scale: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
@@ -145,6 +160,9 @@ export const configSchema = z.looseObject({
   linear_value_head_dim: count.max(MODEL_LIMITS.headDim).default(128),
   linear_num_key_heads: heads.default(16),
   linear_num_value_heads: heads.default(32),
+  // Nemotron-H: by layer a letter, where `layer_types` is left out.
+  hybrid_override_pattern: z.string().max(MODEL_LIMITS.layers).nullish(),
+  moe_latent_size: width.nullish(),
   // Mamba-2 in Granite 4; a limit that is no number is none.
   mamba_n_heads: heads.default(128),
   mamba_d_head: z.union([count.max(MODEL_LIMITS.headDim), z.literal('auto')]).nullish(),
@@ -154,6 +172,12 @@ export const configSchema = z.looseObject({
   mamba_expand: positive.default(2),
   mamba_conv_bias: z.boolean().default(true),
   mamba_proj_bias: z.boolean().default(false),
+  // Of the layer after it, if that is another.
+  projectors_bias: z.boolean().nullish(),
+  mamba_d_ssm: width.nullish(),
+  mamba_rms_norm: z.boolean().default(true),
+  mamba_norm_before_gate: z.boolean().default(false),
+  time_step_min: z.number().nullish(),
   time_step_limit: z.tuple([z.number(), z.unknown()]).nullish(),
   // GPT-2's variants.
   scale_attn_weights: z.boolean().default(true),

@@ -8,10 +8,13 @@ import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from './quantization.ts';
 import { type BiasRule, type Family, withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
+import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
 import { mlpWidths } from './mlp-widths.ts';
+import { type Multipliers, parseMultipliers } from './multipliers.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
 import { rotatedLayers } from './rotated-layers.ts';
 import { parseRope } from './rope-config.ts';
+import { parseScales } from './scales.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
 import { MULTIMODAL_TYPES, textModelConfig } from './text-config.ts';
@@ -72,6 +75,10 @@ export interface DecoderConfig {
   readonly lmHeadBias: boolean;
   /** Null where all layers have an MLP. */
   readonly experts: ExpertConfig | null;
+  /** By layer, the part that it is; undefined where layers have a mixer and an MLP. */
+  readonly blocks?: readonly LayerBlock[] | undefined;
+  /** Undefined where all are 1. */
+  readonly multipliers?: Multipliers | undefined;
   /** Undefined where all layers attend. */
   readonly recurrence: RecurrentConfig | undefined;
   /** How the checkpoint's matrices are quantized; null if they are not. */
@@ -121,7 +128,7 @@ export function parseDecoderConfig(
   const family = parseFamily(text, origin);
   const parsed = configSchema.safeParse({
     ...family.defaults,
-    ...withCommonNames(text, family),
+    ...withLayerTypes(withCommonNames(text, family)),
     ...family.fixed,
   });
   if (!parsed.success) {
@@ -138,14 +145,8 @@ export function parseDecoderConfig(
     maxModelLen,
     origin,
   });
-  // Outputs of layers are not multiplied by the residual multiplier: everything before them is divided
-  // by it. The norms that read the sum give the same, if what they add to its mean square is divided
-  // too.
-  const residualScale = hf.residual_multiplier ?? 1;
-  const embeddingScale = family.scalesEmbedding
-    ? Math.sqrt(hf.hidden_size)
-    : (hf.embedding_multiplier ?? 1);
   const widths = mlpWidths(hf, origin);
+  const recurrence = parseRecurrence(hf, family, origin);
   const config: DecoderConfig = {
     family,
     vocabSize: hf.vocab_size,
@@ -156,10 +157,8 @@ export function parseDecoderConfig(
     numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
     headDim,
     maxPositionEmbeddings: rope.maxPositionEmbeddings,
-    rmsNormEps: hf.rms_norm_eps / residualScale ** 2,
+    ...parseScales(hf, family),
     activation: parseActivation(hf, family, origin),
-    embeddingScale: embeddingScale / residualScale,
-    logitScale: hf.logit_scale ?? 1 / (hf.logits_scaling ?? 1),
     logitSoftcap: hf.final_logit_softcapping ?? null,
     attentionSoftcap: hf.attn_logit_softcapping ?? null,
     rotaryDim: rope.rotaryDim,
@@ -179,7 +178,9 @@ export function parseDecoderConfig(
     mlpBias: hasBias(family.bias.mlp, hf),
     lmHeadBias: hasBias(family.bias.lmHead, hf),
     experts: parseExperts(hf, family, widths, origin),
-    recurrence: parseRecurrence(hf, family, origin),
+    recurrence,
+    blocks: layerBlocks(hf, family),
+    multipliers: parseMultipliers(hf, recurrence),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),

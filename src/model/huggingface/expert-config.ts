@@ -36,7 +36,7 @@ export interface ExpertConfig {
  */
 export function parseExperts(
   hf: HuggingFaceConfig,
-  { experts: rules, modelType, tensors }: Family,
+  { experts: rules, modelType, tensors, hasSingleBlocks }: Family,
   widths: readonly number[],
   origin: string,
 ): ExpertConfig | null {
@@ -48,6 +48,8 @@ export function parseExperts(
       `${origin}: a mixture of ${count} experts is not supported (supported: dense models)`,
     );
   }
+  const layers = expertLayers(hf, hasSingleBlocks === true);
+  if (hasSingleBlocks === true && !layers.includes(true)) return null;
   const perToken = hf.num_experts_per_tok ?? 1;
   if (perToken > count) {
     throw new ModelError(`${origin}: ${perToken} experts for a token are more than all ${count}`);
@@ -71,7 +73,7 @@ export function parseExperts(
         : `${origin}: an expert that all tokens share is not supported in ${modelType}`,
     );
   }
-  const { swiglu_limit: limit, swiglu_alpha: alpha, decoder_sparse_step: step } = hf;
+  const { swiglu_limit: limit, swiglu_alpha: alpha } = hf;
   return {
     count,
     perToken,
@@ -82,10 +84,16 @@ export function parseExperts(
     shareFactor: hf.routed_scaling_factor ?? 1,
     bias: rules.bias,
     clampedGates: limit && alpha ? { limit, alpha } : null,
-    layers: Array.from({ length: hf.num_hidden_layers }, (_, layer) => {
-      const isFirst = layer < (hf.first_k_dense_replace ?? 0);
-      const isDense = isFirst || (hf.mlp_only_layers?.includes(layer) ?? false);
-      return !isDense && (layer + 1) % (step ?? 1) === 0;
-    }),
+    layers,
   };
+}
+
+/** By layer, whether it has experts. @param areNamed whether layer types say so */
+function expertLayers(hf: HuggingFaceConfig, areNamed: boolean): boolean[] {
+  const { first_k_dense_replace: first, mlp_only_layers: dense, decoder_sparse_step: step } = hf;
+  return Array.from({ length: hf.num_hidden_layers }, (_, layer) => {
+    if (areNamed) return hf.layer_types?.[layer] === 'moe';
+    const isDense = layer < (first ?? 0) || (dense?.includes(layer) ?? false);
+    return !isDense && (layer + 1) % (step ?? 1) === 0;
+  });
 }

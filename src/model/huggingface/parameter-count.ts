@@ -13,9 +13,11 @@ export function countParameters(config: DecoderConfig): number {
     (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
     (queries + Number(config.attentionOutputBias)) * hiddenSize;
   const mlps = intermediateSizes.map((width, layer) =>
-    config.experts?.layers[layer] === true
-      ? countExperts(config.experts, hiddenSize, config.family)
-      : mlp(hiddenSize, width, config.mlpBias, config.family.gatesMlp),
+    config.blocks?.[layer] === 'mixer'
+      ? 0
+      : config.experts?.layers[layer] === true
+        ? countExperts(config.experts, hiddenSize, config.family)
+        : mlp(hiddenSize, width, config.mlpBias, config.family.gatesMlp),
   );
   const sinks = config.family.tensors.layer.sinks === null ? 0 : config.numHeads;
   const { headNorms, attentionNorm, attentionOutputNorm, mlpNorm, mlpOutputNorm, activation } =
@@ -31,12 +33,14 @@ export function countParameters(config: DecoderConfig): number {
   const embeddings =
     ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
     Number(config.lmHeadBias) * vocabSize;
-  const { recurrence } = config;
+  const { recurrence, blocks } = config;
   const numRecurrent = recurrence?.layers.filter(Boolean).length ?? 0;
+  const numMlps = blocks?.filter((block) => block === 'mlp').length ?? 0;
+  const numBeside = recurrence?.isBesideAttention === true ? numRecurrent : 0;
   const mixers =
-    (config.numLayers - numRecurrent) * (attention + sinks + headNormSize) +
+    (config.numLayers - numMlps - numRecurrent + numBeside) * (attention + sinks + headNormSize) +
     (recurrence ? numRecurrent * countRecurrent(recurrence, hiddenSize) : 0);
-  const rest = config.numLayers * (numNorms * normSize + ofActivation);
+  const rest = config.numLayers * ((blocks ? 1 : numNorms) * normSize + ofActivation);
   return embeddings + mixers + rest + mlps.reduce((sum, each) => sum + each, 0) + normSize;
 }
 
@@ -48,10 +52,12 @@ function countRecurrent(recurrence: RecurrentConfig, hidden: number): number {
     return (hidden + added) * 4 * hidden + (kernel + added) * channels;
   }
   if (recurrence.kind === 'selective scan') {
-    const { numHeads, headDim, bias, convolutionBias } = recurrence;
-    const [width, added] = [numHeads * headDim, Number(bias)];
-    const linear = (hidden + added) * (width + channels + numHeads) + (width + added) * hidden;
-    return linear + (kernel + Number(convolutionBias)) * channels + 3 * numHeads + width;
+    const { numHeads, headDim, bias, outputBias, convolutionBias } = recurrence;
+    const width = numHeads * headDim;
+    const input = (hidden + Number(bias)) * (width + channels + numHeads);
+    const linear = input + (width + Number(outputBias)) * hidden;
+    const norm = recurrence.norm === 'none' ? 0 : width;
+    return linear + (kernel + Number(convolutionBias)) * channels + 3 * numHeads + norm;
   }
   const { numHeads, valueDim } = recurrence;
   const width = numHeads * valueDim;
@@ -64,10 +70,17 @@ function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true
   return (hidden + added) * (isGated ? 2 : 1) * intermediate + (intermediate + added) * hidden;
 }
 
-function countExperts(experts: ExpertConfig, hiddenSize: number, { tensors }: Family): number {
+function countExperts(
+  experts: ExpertConfig,
+  hiddenSize: number,
+  { tensors, gatesMlp }: Family,
+): number {
   const hasShare = (tensors.layer.experts?.shared?.share ?? null) !== null;
   const { count, intermediateSize, sharedSize, bias } = experts;
   const shared =
-    sharedSize === null ? 0 : Number(hasShare) * hiddenSize + mlp(hiddenSize, sharedSize, bias);
-  return count * (hiddenSize + Number(bias) + mlp(hiddenSize, intermediateSize, bias)) + shared;
+    sharedSize === null
+      ? 0
+      : Number(hasShare) * hiddenSize + mlp(hiddenSize, sharedSize, bias, gatesMlp);
+  const each = mlp(hiddenSize, intermediateSize, bias, gatesMlp);
+  return count * (hiddenSize + Number(bias) + each) + shared;
 }

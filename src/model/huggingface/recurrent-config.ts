@@ -1,11 +1,14 @@
 import type { Family } from '../families/family.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
+import { layerBlocks } from './layer-blocks.ts';
 
 /** Layers that have states of fixed size in place of attention, whatever they compute. */
 interface RecurrentLayers {
   /** By layer: others attend. */
   readonly layers: readonly boolean[];
+  /** These layers attend, too. */
+  readonly isBesideAttention?: true | undefined;
   /** Tokens that each output of a convolution is made of, its own included. */
   readonly kernel: number;
   /** Channels that are convolved. */
@@ -33,19 +36,23 @@ export interface GatedDelta extends RecurrentLayers {
   readonly epsilon: number;
 }
 
-/** Mamba-2's scan, with one group of heads. */
+/** Mamba-2's scan. */
 export interface SelectiveScan extends RecurrentLayers {
   readonly kind: 'selective scan';
   readonly numHeads: number;
   readonly headDim: number;
+  /** Groups of heads that share B and C; each is normalized by itself. */
+  readonly numGroups: number;
   /** Values that each dimension of a head keeps. */
   readonly stateSize: number;
   /** Whether the linear layers before and after it have biases. */
   readonly bias: boolean;
+  readonly outputBias: boolean;
   readonly convolutionBias: boolean;
   /** Limits of a token's step; null for none. */
   readonly steps: { readonly least: number; readonly most: number | null };
-  /** Epsilon of the norm after it. */
+  /** Place of the norm after it. */
+  readonly norm: 'after gates' | 'before gates' | 'none';
   readonly epsilon: number;
 }
 
@@ -69,14 +76,21 @@ export function parseRecurrence(
 ): RecurrentConfig | undefined {
   const { recurrence: rules, modelType } = family;
   if (rules === undefined) return undefined;
-  const layers = Array.from({ length: hf.num_hidden_layers }, (_, layer) =>
-    rules.layerTypes.includes(typeOf(hf, layer) ?? ''),
+  const { isBesideAttention } = rules;
+  const layers = Array.from(
+    { length: hf.num_hidden_layers },
+    (_, layer) => isBesideAttention === true || rules.layerTypes.includes(typeOf(hf, layer) ?? ''),
   );
   if (!layers.includes(true)) return undefined;
-  if (!layers.includes(false)) {
+  const blocks = layerBlocks(hf, family);
+  const attend = (isRecurrent: boolean, layer: number) => !isRecurrent && blocks?.[layer] !== 'mlp';
+  if (isBesideAttention !== true && !layers.some(attend)) {
     throw new ModelError(`${origin}: ${modelType} without a layer of attention is not supported`);
   }
-  const config = PARSERS[rules.kind](hf, layers, origin);
+  const config = {
+    ...PARSERS[rules.kind](hf, layers, origin, family),
+    ...(isBesideAttention && { isBesideAttention }),
+  };
   checkConvolution(config, origin);
   return config;
 }
@@ -121,34 +135,52 @@ function gatedDelta(hf: HuggingFaceConfig, layers: boolean[], origin: string): G
   };
 }
 
-function selectiveScan(hf: HuggingFaceConfig, layers: boolean[], origin: string): SelectiveScan {
+function selectiveScan(
+  hf: HuggingFaceConfig,
+  layers: boolean[],
+  origin: string,
+  { recurrence }: Family,
+): SelectiveScan {
+  const rules = recurrence?.kind === 'selective scan' ? recurrence : undefined;
   const { mamba_n_heads: numHeads, mamba_d_state: stateSize, mamba_n_groups: numGroups } = hf;
-  const width = Math.trunc(hf.mamba_expand * hf.hidden_size);
-  const headDim = typeof hf.mamba_d_head === 'number' ? hf.mamba_d_head : width / numHeads;
+  const stated = hf.mamba_d_ssm ?? Math.trunc(hf.mamba_expand * hf.hidden_size);
+  const headDim = typeof hf.mamba_d_head === 'number' ? hf.mamba_d_head : stated / numHeads;
+  const width = rules?.hasOwnWidth === true ? numHeads * headDim : stated;
   if (numHeads * headDim !== width) {
     throw new ModelError(
       `${origin}: mamba_n_heads ${numHeads} of ${headDim} dimensions are not the ${width} of mamba_expand`,
     );
   }
-  if (numGroups !== 1) {
-    throw new ModelError(`${origin}: mamba_n_groups ${numGroups} is not supported (supported: 1)`);
+  if (numHeads % numGroups !== 0) {
+    throw new ModelError(
+      `${origin}: mamba_n_heads ${numHeads} is not a multiple of mamba_n_groups ${numGroups}`,
+    );
   }
   checkDimensions([headDim, stateSize], origin);
-  const [least = 0, most] = hf.time_step_limit ?? [];
+  const limits = rules?.hasLeastStep === true ? [hf.time_step_min ?? 0] : hf.time_step_limit;
+  const [least = 0, most] = limits ?? [];
   return {
     kind: 'selective scan',
     layers,
     kernel: hf.mamba_d_conv,
-    channels: width + 2 * stateSize,
+    channels: width + 2 * numGroups * stateSize,
     matrixSize: width * stateSize,
     numHeads,
     headDim,
+    numGroups,
     stateSize,
     bias: hf.mamba_proj_bias,
+    outputBias: hf.projectors_bias ?? hf.mamba_proj_bias,
     convolutionBias: hf.mamba_conv_bias,
     steps: { least, most: typeof most === 'number' ? most : null },
+    norm: normOf(hf),
     epsilon: hf.rms_norm_eps,
   };
+}
+
+function normOf(hf: HuggingFaceConfig): SelectiveScan['norm'] {
+  if (!hf.mamba_rms_norm) return 'none';
+  return hf.mamba_norm_before_gate ? 'before gates' : 'after gates';
 }
 
 function checkDimensions(dimensions: readonly number[], origin: string): void {

@@ -36,9 +36,12 @@ const DEFAULT_THETA = 10_000;
 /** @throws {ModelError} if frequencies are scaled in a way that is not supported */
 export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
   const { full, sliding } = ropeByLayerType(hf);
-  const partial = full.partial_rotary_factor ?? hf.partial_rotary_factor ?? 1;
+  const partial =
+    full.partial_rotary_factor ??
+    hf.partial_rotary_factor ??
+    (hf.rotary_dim ?? context.headDim) / context.headDim;
   const rotaryDim = Math.trunc(context.headDim * partial);
-  if (rotaryDim % 2 !== 0) {
+  if (rotaryDim % 2 !== 0 || rotaryDim > context.headDim) {
     throw new ModelError(
       `${context.origin}: partial_rotary_factor ${partial} turns ${rotaryDim} of ` +
         `${context.headDim} dimensions (supported: even numbers of them)`,

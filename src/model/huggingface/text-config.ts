@@ -71,6 +71,8 @@ const PREFIXES = [
   [/^model\.(?=multi_modal_projector\.)/, ''],
   // And that of Qwen-VL.
   [/^model\.(?=visual\.)/, ''],
+  // As Nemotron-H is published.
+  [/^backbone\./, 'model.'],
   [/^(?=(embed_tokens|layers|norm)\.)/, 'model.'],
   [/^(?=(wte|wpe|h|ln_f)\.)/, 'transformer.'],
 ] as const;

@@ -1,4 +1,5 @@
 import type { Family } from '../families/family.ts';
+import { MLP_TYPES } from './layer-blocks.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
 
@@ -8,7 +9,7 @@ const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', '
 /** @throws {ModelError} naming a field whose value changes what a model computes, and is not built */
 export function rejectUnsupported(
   hf: HuggingFaceConfig,
-  { tensors, recurrence }: Family,
+  { tensors, recurrence, hasSingleBlocks }: Family,
   origin: string,
 ): void {
   const reject = (what: string, supported: string): never => {
@@ -16,6 +17,8 @@ export function rejectUnsupported(
   };
   if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
   const types = [...LAYER_TYPES, ...(recurrence?.layerTypes ?? [])];
+  if (hasSingleBlocks === true) types.push(...MLP_TYPES);
+  if (hf.moe_latent_size) reject('moe_latent_size', 'experts of the model\x27s width');
   const layerType = hf.layer_types?.find((type) => !types.includes(type));
   if (layerType !== undefined) reject(`layer type "${layerType}"`, types.join(', '));
   if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
@@ -31,6 +34,7 @@ export function rejectUnsupported(
   if (last !== -1 && last < hf.num_hidden_layers - 1) {
     reject(`moe_layer_end_index ${last}`, 'experts up to the last layer');
   }
+  if (hf.sparse_config) reject('sparse_config', 'attention to all tokens');
   if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
   if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {
     reject('Falcon without multi_query or parallel_attn', 'both, or new_decoder_architecture');

@@ -129,7 +129,9 @@ describe('a beam search', () => {
   it('ends within a step when its client leaves, whether or not anybody reads', async () => {
     const leaving = new AbortController();
     const held = setUp({ onRow: (_, before) => (before === 9 ? leaving.abort() : undefined) });
-    await expect(textsOf(held.generator.generate(requestOf(), leaving.signal))).rejects.toThrow();
+    await expect(textsOf(held.generator.generate(requestOf(), leaving.signal))).rejects.toThrow(
+      'abort',
+    );
     expect(held.requests.length).toBeLessThanOrEqual(13);
     expect(held.admission.running).toBe(0);
     expect(held.outcomes.at(-1)).toBe('abort');

@@ -28,7 +28,9 @@ function comparable({ family, recurrence, ...config }: DecoderConfig) {
       typeof value === 'number' ? Number(value.toPrecision(6)) : value,
     ]);
   // Some files have more positions than their checkpoint.
-  const ofFile = { ...config, maxPositionEmbeddings: 64 };
+  const ofFile = { ...config, maxPositionEmbeddings: 64, multipliers: undefined };
+  // Files have a model's own factors in their weights.
+  if (config.multipliers) Object.assign(ofFile, { embeddingScale: 1, logitScale: 1 });
   return [family.modelType, rounded(ofFile), rounded(recurrence ?? {})];
 }
 

@@ -497,8 +497,13 @@ test.each([
   ],
   [{ partial_rotary_factor: 1.5 }, 'not a valid model configuration: partial_rotary_factor: '],
   [
-    { model_type: 'granitemoehybrid', num_local_experts: 62 },
+    { model_type: 'minicpm', num_local_experts: 62 },
     'a mixture of 62 experts is not supported (supported: dense models)',
+  ],
+  [{ model_type: 'minicpm', sparse_config: {} }, 'sparse_config is not supported'],
+  [
+    { model_type: 'minimax_m2', head_dim: 32, rotary_dim: 48, num_local_experts: 8 },
+    'partial_rotary_factor 1.5 turns 48 of 32 dimensions',
   ],
   [
     { model_type: 'granitemoehybrid', num_local_experts: 0, layer_types: ['rwkv', 'attention'] },

@@ -191,7 +191,7 @@ describe('Mamba-2', () => {
 
   test.each([
     [{ mamba_n_heads: 47 }, 'mamba_n_heads 47 of 32 dimensions are not the 1536 of mamba_expand'],
-    [{ mamba_n_groups: 2 }, 'mamba_n_groups 2 is not supported (supported: 1)'],
+    [{ mamba_n_groups: 5 }, 'is not a multiple of mamba_n_groups 5'],
     [{ mamba_d_state: 100 }, 'states of heads of 100 dimensions are not supported'],
     [
       { layer_types: ['mamba', 'other', 'attention', 'mamba'] },
