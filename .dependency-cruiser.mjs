@@ -51,7 +51,7 @@ const FLOORS = {
     'remotes',
     'build',
     'compare encoder',
-    'vision',
+    'speech vision',
     'dual',
   ],
   'src/observability': ['recent slo'],

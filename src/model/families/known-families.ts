@@ -22,6 +22,7 @@ import { SMOLLMS } from './smollm.ts';
 import { SQUARED_RELUS } from './squared-relu.ts';
 import { STABLELMS } from './stablelm.ts';
 import { STARCODER2 } from './starcoder.ts';
+import { WHISPER } from './whisper.ts';
 
 /** All families that decoder graphs are built of. */
 export const KNOWN_FAMILIES: readonly KnownFamily[] = [
@@ -48,6 +49,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   APERTUS,
   HUNYUAN,
   ...LFMS,
+  WHISPER,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

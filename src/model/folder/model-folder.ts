@@ -16,6 +16,7 @@ import {
   SINGLE_FILE,
   weightFiles,
 } from '../huggingface/safetensors.ts';
+import { speechWeights } from '../huggingface/speech-weights.ts';
 import { StackedWeights } from './stacked-experts.ts';
 import { transposedWeights } from '../huggingface/transposed-weights.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -110,6 +111,7 @@ async function openWeights(files: readonly string[], config: DecoderConfig): Pro
   const { quantization, family } = config;
   const plain = await SafetensorsWeights.open(files);
   const weights = quantization === null ? plain : await QuantizedWeights.open(plain, quantization);
+  if (config.crossPositions !== undefined) return speechWeights(weights, config.crossPositions);
   if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);
   const stacked = family.experts?.stacked ?? null;
   return stacked === null ? weights : new StackedWeights(plain, weights, config, stacked);

@@ -1,5 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
+import { crossLayers } from './cross-attention.ts';
 import { expertLayers, expertsOf } from './expert-layers.ts';
 import { matrixOf } from './linear.ts';
 import { mixerLayers } from './mixer-layers.ts';
@@ -22,7 +23,9 @@ export function layerMatrices(config: DecoderConfig, layer: number): MatrixSourc
 /** Those that every token is multiplied with: an expert's are not among them. */
 export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
   const { input, gates, output } = mixerLayers(config, layer);
-  const mixer = [input, ...(gates === null ? [] : [gates]), output].map(matrixOf);
+  const cross = crossLayers(config, layer);
+  const heard = cross === null ? [] : [cross.query, cross.keyValue, cross.output];
+  const mixer = [input, ...(gates === null ? [] : [gates]), output, ...heard].map(matrixOf);
   if (expertsOf(config, layer) !== null) return mixer;
   const { first, down } = mlpLayers(config, layer);
   return [...mixer, matrixOf(first), matrixOf(down)];

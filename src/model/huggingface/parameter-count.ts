@@ -26,17 +26,22 @@ export function countParameters(config: DecoderConfig): number {
   const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
   const normSize = hiddenSize * (config.family.norms === 'layer' ? 2 : 1);
   const headNormSize = headNorms === null ? 0 : numNormedHeads * headDim;
+  const { crossPositions = 0 } = config;
   const { positions, firstPosition } = config.family.tensors;
-  const numPositions = positions === null ? 0 : firstPosition + config.maxPositionEmbeddings;
+  const numPositions =
+    positions === null ? 0 : firstPosition + config.maxPositionEmbeddings - crossPositions;
   const embeddings =
     ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
     Number(config.lmHeadBias) * vocabSize;
   const { recurrence } = config;
   const numRecurrent = recurrence?.layers.filter(Boolean).length ?? 0;
+  // Keys have no bias, those of attention to the text neither.
+  const cross =
+    crossPositions === 0 ? 0 : 4 * hiddenSize * queries + queries + hiddenSize + normSize;
   const mixers =
     (config.numLayers - numRecurrent) * (attention + sinks + headNormSize) +
     (recurrence ? numRecurrent * countRecurrent(recurrence, hiddenSize) : 0);
-  const rest = config.numLayers * (numNorms * normSize + ofActivation);
+  const rest = config.numLayers * (numNorms * normSize + ofActivation + cross);
   return embeddings + mixers + rest + mlps.reduce((sum, each) => sum + each, 0) + normSize;
 }
 
