@@ -36,7 +36,7 @@ const FLOORS = {
     'encoder-process prompts',
     'chat embedding tensors',
     'images',
-    'vision',
+    'transcription vision',
     'prefetch registry response-cache slots',
   ],
   'src/model': [

@@ -22,6 +22,7 @@ import type {
   Generator,
 } from './generation.ts';
 import type { EmbeddedImages, ImageEmbedder, PromptImage } from './prompt-image.ts';
+import type { PromptSpeech, SpeechEmbedder } from './prompt-speech.ts';
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
@@ -34,6 +35,8 @@ export interface TextGeneratorOptions {
   readonly admission: Admission;
   /** Embeds images, for a model that sees; null or left out for others. */
   readonly vision?: ImageEmbedder | null;
+  /** Embeds speech, for a model that hears; null or left out for others. */
+  readonly hearing?: SpeechEmbedder | null;
   /** Tokens that end a text unless the request ignores them. */
   readonly eosTokenIds: readonly number[];
   readonly observe?: ObserveGeneration;
@@ -159,6 +162,7 @@ class TextGeneration implements GenerationDeltas {
     this.#assembler = new CompletionAssembler(tokenizer, request);
     // Before it takes a place, which others would wait for meanwhile.
     if (request.images !== undefined) await this.#look(request.images);
+    if (request.speech !== undefined) await this.#hear(request.speech);
     this.#release = await admission.acquire(this.#signal, {
       priority,
       client,
@@ -189,6 +193,15 @@ class TextGeneration implements GenerationDeltas {
       throw new InvalidRequestError('This model takes no images as it is loaded here.');
     }
     this.#seen = await vision.embed(images, cacheSalt, { client, signal: this.#signal });
+    if (this.#isOver) this.#seen.release();
+  }
+
+  /** The same of speech. */
+  async #hear(speech: PromptSpeech): Promise<void> {
+    const { cacheSalt = '', client = '' } = this.#request;
+    const { hearing } = this.#options;
+    if (!hearing) throw new InvalidRequestError('This model takes no speech.');
+    this.#seen = await hearing.embed(speech, cacheSalt, { client, signal: this.#signal });
     if (this.#isOver) this.#seen.release();
   }
 
@@ -240,6 +253,7 @@ class TextGeneration implements GenerationDeltas {
       },
       ...(request.thought === undefined ? {} : { thought: request.thought }),
       ...(request.readout === undefined ? {} : { readout: request.readout }),
+      ...(request.speechRule === undefined ? {} : { speechRule: request.speechRule }),
       ...(this.#seen === undefined ? {} : { embeddings: this.#seen.embeddings }),
     };
   }
