@@ -30,6 +30,15 @@ const build = (
     { ...options, cacheDirectory: cache.path },
   );
 
+const OPTIONS = {
+  maxNumSeqs: MAX_SEQS,
+  maxNumBatchedTokens: 128,
+  threads: 2,
+  kvCacheMemory: 2 ** 28,
+  prefixCaching: true,
+  targetItlMs: null,
+} as const;
+
 interface Run {
   readonly outputs: ReadonlyMap<number, readonly TokenOutput[]>;
   readonly numPreemptions: number;
@@ -42,14 +51,9 @@ function run(
   { together = true, ...given }: Partial<EngineOptions> & { readonly together?: boolean } = {},
 ): Run {
   const { engine, decoder } = openEngine({
+    ...OPTIONS,
     model,
-    maxNumSeqs: MAX_SEQS,
     maxModelLen: model.manifest.maxPositionEmbeddings,
-    maxNumBatchedTokens: 128,
-    threads: 2,
-    kvCacheMemory: 2 ** 28,
-    prefixCaching: true,
-    targetItlMs: null,
     ...given,
   });
   const outputs = new Map(requests.map(({ id }) => [id, [] as TokenOutput[]]));
@@ -110,6 +114,33 @@ describe.each(SPEECH_MODELS)('%s', (name) => {
         }
       }
     }
+  });
+
+  it('writes the same where texts give up their slots for others', async () => {
+    const model = await build(name);
+    const given = await speechRequests(name);
+    const requests = given.map(({ request }, index) => ({ ...request, tier: 2 - index }));
+    const { engine, decoder } = openEngine({
+      ...OPTIONS,
+      model,
+      maxNumSeqs: 1,
+      maxModelLen: model.manifest.maxPositionEmbeddings,
+    });
+    const outputs = new Map(requests.map(({ id }) => [id, [] as TokenOutput[]]));
+    const step = (): void => {
+      for (const output of engine.step()) outputs.get(output.id)?.push(output);
+    };
+    for (const request of requests) {
+      engine.add(request);
+      for (let count = 0; count < 5; count++) step();
+    }
+    while (engine.hasWork) step();
+    const { numPreemptions, numYields } = engine.stats;
+    decoder.release();
+    expect(numPreemptions + numYields).toBeGreaterThan(0);
+    expect(Array.from(outputs.values(), (all) => all.map(({ tokenId }) => tokenId))).toEqual(
+      given.map(({ greedy }) => greedy),
+    );
   });
 
   it('gets the same after crashes, in any batch', needs(LINUX), async () => {

@@ -162,7 +162,7 @@ class TextGeneration implements GenerationDeltas {
     this.#assembler = new CompletionAssembler(tokenizer, request);
     // Before it takes a place, which others would wait for meanwhile.
     if (request.images !== undefined) await this.#look(request.images);
-    if (request.speech !== undefined) await this.#hear(request.speech);
+    if (this.#options.hearing || request.speech !== undefined) await this.#hear(request.speech);
     this.#release = await admission.acquire(this.#signal, {
       priority,
       client,
@@ -197,10 +197,12 @@ class TextGeneration implements GenerationDeltas {
   }
 
   /** The same of speech. */
-  async #hear(speech: PromptSpeech): Promise<void> {
+  async #hear(speech: PromptSpeech | undefined): Promise<void> {
     const { cacheSalt = '', client = '' } = this.#request;
     const { hearing } = this.#options;
     if (!hearing) throw new InvalidRequestError('This model takes no speech.');
+    if (!speech)
+      throw new InvalidRequestError('This model writes what it hears, and nothing else.');
     this.#seen = await hearing.embed(speech, cacheSalt, { client, signal: this.#signal });
     if (this.#isOver) this.#seen.release();
   }

@@ -34,6 +34,10 @@ export class SpeechEncoder implements SpeechEmbedder {
     this.#options = options;
   }
 
+  get format(): SpeechFormat {
+    return this.#options.format;
+  }
+
   get counts(): EmbeddingCounts {
     return this.#known.counts;
   }
