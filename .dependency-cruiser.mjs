@@ -52,7 +52,7 @@ const FLOORS = {
     'remotes',
     'build',
     'compare encoder',
-    'vision',
+    'speech vision',
     'dual',
   ],
   'src/observability': ['recent slo'],

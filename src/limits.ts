@@ -1,5 +1,6 @@
 import { CONNECTION_LIMITS } from './connection-limits.ts';
 import { IMAGE_LIMITS } from './image-limits.ts';
+import { SPEECH_LIMITS } from './speech-limits.ts';
 import { PREFIX_LIMITS } from './prefix-limits.ts';
 
 /**
@@ -10,6 +11,7 @@ import { PREFIX_LIMITS } from './prefix-limits.ts';
 export const LIMITS = {
   ...CONNECTION_LIMITS,
   ...IMAGE_LIMITS,
+  ...SPEECH_LIMITS,
   ...PREFIX_LIMITS,
 
   /** Bytes of a request body or a WebSocket frame (--max-body). */

@@ -39,6 +39,10 @@ export const MODEL_LIMITS = {
   /** Tiles that a language model sees of an image, and patches of each, or of an image that keeps its shape. */
   imageTiles: 256,
   imagePatches: 2 ** 14,
+  /** Mel bins of a frame of speech. */
+  melBins: 1024,
+  /** Positions of an encoder of speech, and of its decoder's texts; the known ones have 1,500 and 448. */
+  speechPositions: 2 ** 14,
   /** Layers of a tower whose sums a text model gets besides what it sees. */
   deepLayers: 16,
   /** Models of a repository; further folders are not read. */

@@ -7,6 +7,8 @@ import { WORD_WEIGHTS } from '../model/encoder/output-heads.ts';
 import { buildHeadGraph } from '../model/encoder/sentence-head.ts';
 import { buildImageTower } from '../model/dual/build-image-tower.ts';
 import { inspectDual } from '../model/dual/dual-folder.ts';
+import { buildSpeech } from '../model/speech/build-speech.ts';
+import { inspectSpeech } from '../model/speech/speech-folder.ts';
 import { buildVision } from '../model/vision/build-vision.ts';
 import { inspectVision } from '../model/vision/vision-folder.ts';
 import { Session } from '../ort/session.ts';
@@ -28,6 +30,7 @@ const WARM_UP_TOKENS = 32;
 
 type TextSource = Extract<EncoderSource, { type: 'text' }>;
 type ImagesSource = Extract<EncoderSource, { type: 'images' }>;
+type SpeechSource = Extract<EncoderSource, { type: 'speech' }>;
 type VisionSource = Extract<EncoderSource, { type: 'vision' }>;
 
 /**
@@ -45,6 +48,8 @@ export async function openEncoder(source: EncoderSource, threads: number): Promi
       return openTextEncoder(source, threads);
     case 'vision':
       return openTower(source, threads);
+    case 'speech':
+      return openSpeech(source, threads);
     case 'images':
       return openImages(source, threads);
     case 'graph':
@@ -74,6 +79,15 @@ async function openTower(
   // A grid is one image, and tiles are a batch.
   const isBatched = part.config.shape.kind !== 'grid';
   return openTensors(await buildVision(part, options), isBatched, threads);
+}
+
+async function openSpeech(
+  { path, cacheDirectory }: SpeechSource,
+  threads: number,
+): Promise<OpenedEncoder> {
+  const part = await inspectSpeech(path);
+  if (part === null) throw new Error(`${path} is not of a model that hears`);
+  return openTensors(await buildSpeech(part, cacheDirectory), true, threads);
 }
 
 async function openImages(

@@ -11,6 +11,7 @@ export function logitsAreUsedWhole(sequence: Sequence): boolean {
   const { sampling } = request;
   return (
     request.grammar !== null ||
+    request.speechRule !== undefined ||
     request.logprobs !== null ||
     request.readout !== undefined ||
     sequence.scoresPrompt ||

@@ -111,7 +111,29 @@ export interface ThoughtBudget extends ThoughtMarks {
   readonly isOpen: boolean;
 }
 
-/** Embeddings that stand in for tokens of a prompt: rows of an image. */
+/** Tokens that a text of speech has no place for. */
+export interface SpeechRule {
+  /** Those that never come. */
+  readonly suppressed: Int32Array;
+  /** Those that don't come first. */
+  readonly suppressedFirst: Int32Array;
+  /** Left out where a text has no timestamps. */
+  readonly timestamps?: TimestampRule;
+}
+
+/** Whisper's rule of timestamps, the last ids of its vocabulary. */
+export interface TimestampRule {
+  /** Id of the first, of time 0. */
+  readonly first: number;
+  /** Id of the token that says there are none. */
+  readonly none: number;
+  /** Id of the end of a text; those below are its words. */
+  readonly end: number;
+  /** How many after the first one a text may begin with; null for any. */
+  readonly maxInitial: number | null;
+}
+
+/** Embeddings that stand in for tokens of a prompt: rows of an image, or of speech. */
 export interface PromptEmbeddings {
   /** Position in the prompt of the first. */
   readonly start: number;
@@ -168,6 +190,8 @@ export interface EngineRequest {
   readonly grammar: GrammarSpec | null;
   /** Left out where thoughts may be as long as the output. */
   readonly thought?: ThoughtBudget;
+  /** Left out but for texts of speech. */
+  readonly speechRule?: SpeechRule;
   /** Token sequences that the output must not contain. */
   readonly badWords: readonly Int32Array[];
   /** Report each output token's log-probability and those of this many likeliest; null reports none. */

@@ -15,6 +15,7 @@ import type { SlotFiles } from '../front/slots/slot-files.ts';
 import type { SlotTexts } from '../front/slots/slot-texts.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import type { TextEncoder } from '../front/embedding/embed-request.ts';
+import type { Transcriber } from '../front/transcription/transcriber.ts';
 import type { ImageTower } from '../front/vision/image-encoder.ts';
 import type { ImageClassifier } from '../front/images/image-classifier.ts';
 import type { TensorModel } from '../front/tensors/tensor-model.ts';
@@ -106,6 +107,8 @@ export interface TextRuntime extends ServedRuntime {
   readonly nextTurns: Pick<NextTurns, 'expect'> | null;
   /** Texts that clients save and restore; null or left out where there is no folder for them. */
   readonly slots?: TextSlots | null;
+  /** Writes speech, in place of all else; null or left out for other models. */
+  readonly transcriber?: Transcriber | null;
   /** Whether chats may have images; left out for a model that takes text alone. */
   readonly takesImages?: boolean;
   /** Equal for models that give the same answers: for caches of them. */

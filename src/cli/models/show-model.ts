@@ -16,6 +16,7 @@ import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { graphFileOf, kindOf } from '../../serving/loading/encoder-loader.ts';
 import { readGraphInterface } from './graph-interface.ts';
+import { inspectSpeech } from '../../model/speech/speech-folder.ts';
 import { textFolderOf } from '../../serving/models/model-source.ts';
 import { formatBytes, formatCount } from '../terminal/text-format.ts';
 import { samplingInWords } from '../terminal/sampling-words.ts';
@@ -61,6 +62,7 @@ async function decoderRows(folder: ModelFolder): Promise<Row[]> {
     ['vocabulary', `${config.vocabSize} tokens`],
     ['chat template', template === null ? 'none' : 'yes'],
     ...(await imageRows(folder)),
+    ...(await speechRows(folder)),
     ['tool calls', toolCalls === null ? 'no' : callsOf(toolCalls, text.chatTemplate)],
     ['thinking', reasoning === null ? 'no' : `yes, as ${reasoning.names[0]}`],
     ['sampling', samplingInWords(text.generationDefaults)],
@@ -74,6 +76,14 @@ async function imageRows({ kind, path, config }: ModelFolder): Promise<Row[]> {
   if (vision === null) return [];
   const size = formatCount(towerParameters(vision.config.shape));
   return [['images', `yes, ${tokensInWords(vision.config)}; tower of ${size} parameters`]];
+}
+
+/** None of a model that takes no speech. */
+async function speechRows({ kind, path }: ModelFolder): Promise<Row[]> {
+  const speech = kind === 'export' ? null : await inspectSpeech(path);
+  if (speech === null) return [];
+  const { numMels, numFrames, numPositions } = speech.shape;
+  return [['speech', `yes, windows of ${numFrames} frames of ${numMels} mels; ${numPositions} positions each`]];
 }
 
 function tokensInWords(config: VisionConfig): string {

@@ -33,6 +33,13 @@ export type EncoderSource =
       readonly precision: EncoderPrecision;
       readonly cacheDirectory: string;
     }
+  /** The part of a text model that hears, see inspectSpeech. */
+  | {
+      readonly type: 'speech';
+      /** Absolute path of the model's folder. */
+      readonly path: string;
+      readonly cacheDirectory: string;
+    }
   /** The image tower of a model that embeds texts and images alike, see inspectDual. */
   | {
       readonly type: 'images';

@@ -1,12 +1,13 @@
 import type { LogitBias } from '../request.ts';
 import { applyPenalties } from './penalties.ts';
+import { applySpeechRule } from './speech-rule.ts';
 import type { Sequence } from '../sequence.ts';
 import type { TokenMask } from './constraints.ts';
 import { applyTokenMask } from './token-mask.ts';
 
 /**
  * Applies to a row of logits, in place, all that a request says about single tokens, in vLLM's
- * order: grammar, allowed tokens, bans, bias, penalties. A request that says nothing costs nothing.
+ * order: grammar, allowed tokens, bans, bias, penalties; then the rule of a text of speech. A request that says nothing costs nothing.
  * @param logits [vocab] @param mask of its grammar; null without one
  */
 export function processLogits(
@@ -14,12 +15,16 @@ export function processLogits(
   sequence: Sequence,
   mask: TokenMask | null = null,
 ): void {
-  const { allowedTokenIds, logitBias } = sequence.request.sampling;
+  const { speechRule, sampling } = sequence.request;
+  const { allowedTokenIds, logitBias } = sampling;
   if (mask) applyTokenMask(logits, mask);
   if (allowedTokenIds) keepOnly(logits, allowedTokenIds);
   banTokens(logits, sequence);
   if (logitBias) addBiases(logits, logitBias);
   applyPenalties(logits, sequence);
+  if (speechRule) {
+    applySpeechRule(logits, sequence.tokenIds(sequence.numPromptTokens), speechRule);
+  }
 }
 
 /** A plain loop: a list may be as long as the vocabulary. So below. */

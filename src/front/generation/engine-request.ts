@@ -15,7 +15,7 @@ export function stopTokensOf(
   return [...new Set([...(ignores ? [] : eosTokenIds), ...stopTokenIds])];
 }
 
-/** A request as the engine takes it, from now on. @param seen its images */
+/** A request as the engine takes it, from now on. @param seen its images or speech */
 export function toEngineRequest(
   request: GenerationRequest,
   eosTokenIds: readonly number[],
@@ -45,6 +45,7 @@ export function toEngineRequest(
     },
     ...(request.thought === undefined ? {} : { thought: request.thought }),
     ...(request.readout === undefined ? {} : { readout: request.readout }),
+    ...(request.speechRule === undefined ? {} : { speechRule: request.speechRule }),
     ...(seen === undefined ? {} : { embeddings: seen.embeddings }),
   };
 }

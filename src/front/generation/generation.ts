@@ -3,12 +3,14 @@ import type {
   EngineAdapter,
   Readout,
   SamplingParams,
+  SpeechRule,
   ThoughtBudget,
 } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { BeamSettings } from './beam-search.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { PromptImage } from './prompt-image.ts';
+import type { PromptSpeech } from './prompt-speech.ts';
 import type { ResumedChoice } from './resumption.ts';
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { TokenLogprob } from './token-logprob.ts';
@@ -18,6 +20,10 @@ export interface GenerationRequest {
   readonly promptTokenIds: Int32Array;
   /** Images that stand in the prompt; none if left out. */
   readonly images?: readonly PromptImage[];
+  /** Window of speech that its text is of; its embeddings come first in the prompt. Left out for none. */
+  readonly speech?: PromptSpeech;
+  /** Tokens that a text of speech has no place for; left out for others. */
+  readonly speechRule?: SpeechRule;
   readonly maxTokens: number;
   readonly minTokens: number;
   /** Texts that end the generation; they may span tokens. */

@@ -20,6 +20,7 @@ import type {
   Generator,
 } from './generation.ts';
 import type { EmbeddedImages, ImageEmbedder, PromptImage } from './prompt-image.ts';
+import type { PromptSpeech, SpeechEmbedder } from './prompt-speech.ts';
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
@@ -29,6 +30,8 @@ export interface TextGeneratorOptions {
   readonly admission: Admission;
   /** Embeds images, for a model that sees; null or left out for others. */
   readonly vision?: ImageEmbedder | null;
+  /** Embeds speech, for a model that hears; null or left out for others. */
+  readonly hearing?: SpeechEmbedder | null;
   /** Tokens that end a text unless the request ignores them. */
   readonly eosTokenIds: readonly number[];
   readonly observe?: ObserveGeneration;
@@ -157,6 +160,7 @@ class TextGeneration implements GenerationDeltas {
     this.#assembler = new CompletionAssembler(tokenizer, request);
     // Before it takes a place, which others would wait for meanwhile.
     if (request.images !== undefined) await this.#look(request.images);
+    if (this.#options.hearing || request.speech !== undefined) await this.#hear(request.speech);
     this.#release = await admission.acquire(this.#signal, {
       priority,
       client,
@@ -187,6 +191,17 @@ class TextGeneration implements GenerationDeltas {
       throw new InvalidRequestError('This model takes no images as it is loaded here.');
     }
     this.#seen = await vision.embed(images, cacheSalt, { client, signal: this.#signal });
+    if (this.#isOver) this.#seen.release();
+  }
+
+  /** The same of speech. */
+  async #hear(speech: PromptSpeech | undefined): Promise<void> {
+    const { cacheSalt = '', client = '' } = this.#request;
+    const { hearing } = this.#options;
+    if (!hearing) throw new InvalidRequestError('This model takes no speech.');
+    if (!speech)
+      throw new InvalidRequestError('This model writes what it hears, and nothing else.');
+    this.#seen = await hearing.embed(speech, cacheSalt, { client, signal: this.#signal });
     if (this.#isOver) this.#seen.release();
   }
 

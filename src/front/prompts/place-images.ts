@@ -43,7 +43,7 @@ export function placeImages(
   const placeTile = (hash: string, image: CutImage): PlacedTile => {
     const { tokensPerTile, tokensPerLine = tokensPerTile } = image;
     const start = tokenIds.indexOf(tokenId, next);
-    const ids = tileIds(hash, tokensPerTile);
+    const ids = embeddingIds(hash, tokensPerTile);
     for (let line = 0; line < tokensPerTile / tokensPerLine; line++) {
       const from = start + line * (tokensPerLine + 1);
       const places = tokenIds.subarray(from, from + tokensPerLine);
@@ -70,10 +70,10 @@ const ID_BYTES = 4;
 const SIGN = -(2 ** 31);
 
 /**
- * Negative, so that none is a token's, and drawn from the tile's hash: prompts share in the cache what they
+ * Ids of embeddings, negative, so that none is a token's, and drawn from the hash of what these are made of: prompts share in the cache what they
  * have in common, and nothing else.
  */
-function tileIds(hash: string, numTokens: number): Int32Array {
+export function embeddingIds(hash: string, numTokens: number): Int32Array {
   const drawn = createHash('shake256', { outputLength: ID_BYTES * numTokens })
     .update(hash)
     .digest();

@@ -20,6 +20,7 @@ import { addInTurns } from '../images/file-hash.ts';
 import type { ReadTiles } from '../images/image-job.ts';
 import type { ImagePool } from '../images/image-pool.ts';
 import type { CutImage, ImageCutter, ImageFile } from '../prompts/place-images.ts';
+import { KnownRows, type Rows } from '../tensors/known-rows.ts';
 import type { TensorModel } from '../tensors/tensor-model.ts';
 
 /** How an image is shown in a prompt. */
@@ -45,25 +46,16 @@ export interface VisionOptions {
   readonly encoder: Pick<TensorModel, 'infer'>;
 }
 
-type Rows = Float32Array<ArrayBuffer>;
-
 export class Vision implements ImageCutter, ImageEmbedder {
   readonly tokenId: number;
   readonly #options: VisionOptions;
   readonly #held = new ClientBudget(LIMITS.imageEmbeddingBytes, LIMITS.clientImageEmbeddingBytes);
   /** Embeddings of tiles, by hash and salt. */
-  readonly #known = new LRUCache<string, Rows>({
-    maxSize: LIMITS.imageCacheBytes,
-    sizeCalculation: ({ byteLength }) => byteLength,
-  });
+  readonly #known = new KnownRows(LIMITS.imageCacheBytes);
   /** Images of earlier turns, by what is in their files, and by client. */
   readonly #cut = new LRUCache<string, Omit<CutImage, 'file' | 'inDetail'>>({
     max: LIMITS.imagesKnown,
   });
-  #queries = 0;
-  #hits = 0;
-  /** Those that are being computed. */
-  readonly #coming = new Map<string, Promise<Rows>>();
 
   constructor(options: VisionOptions) {
     this.#options = options;
@@ -71,7 +63,7 @@ export class Vision implements ImageCutter, ImageEmbedder {
   }
 
   get counts(): EmbeddingCounts {
-    return { queries: this.#queries, hits: this.#hits };
+    return this.#known.counts;
   }
 
   async cut(images: readonly ImageFile[], caller: Caller): Promise<readonly CutImage[]> {
@@ -127,7 +119,7 @@ export class Vision implements ImageCutter, ImageEmbedder {
     let reading: Promise<ReadTiles> | undefined;
     const embeddings: PromptEmbeddings[] = [];
     for (const [index, { start, hash }] of tiles.entries()) {
-      const rows = await this.#rowsOf(`${hash} ${salt}`, caller, async () => {
+      const rows = await this.#known.of(`${hash} ${salt}`, caller.signal, async () => {
         reading ??= this.#options.pool.tiles(job, caller);
         const { pixels, ...read } = await reading;
         return await this.#encode(pixels[index] ?? new Uint8Array(), read, caller);
@@ -145,32 +137,6 @@ export class Vision implements ImageCutter, ImageEmbedder {
       }
     }
     return embeddings;
-  }
-
-  /** As they are known, as another request computes them, or as `compute` does. */
-  async #rowsOf(key: string, { signal }: EmbedFor, compute: () => Promise<Rows>): Promise<Rows> {
-    this.#queries++;
-    for (;;) {
-      signal.throwIfAborted();
-      const known = this.#known.get(key);
-      if (known !== undefined) {
-        this.#hits++;
-        return known;
-      }
-      const coming = this.#coming.get(key);
-      if (coming === undefined) break;
-      // Where it fails for the other request, it is computed for this one.
-      await coming.catch(() => {});
-    }
-    const computing = compute();
-    this.#coming.set(key, computing);
-    try {
-      const rows = await computing;
-      this.#known.set(key, rows);
-      return rows;
-    } finally {
-      this.#coming.delete(key);
-    }
   }
 
   #cutting(inDetail: boolean): Cutting {

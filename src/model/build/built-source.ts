@@ -46,7 +46,8 @@ export function builtSource(
     },
     write: async (folder, options, { kvScales, activations }) => {
       const { precision, activationDtype = 'float32', nativeKernels, maxAdapterRank } = options;
-      const { takesEmbeddings, maxModelLen, threads = () => 1 } = options;
+      const { maxModelLen, threads = () => 1 } = options;
+      const takesEmbeddings = options.takesEmbeddings || config.crossPositions !== undefined;
       const seen = forImages(config, takesEmbeddings);
       if (seen.takesImageEnds && kvScales) {
         throw new RangeError(

@@ -41,6 +41,14 @@ export interface SharedExpertNames {
   readonly share: string | null;
 }
 
+/** Names of what a layer has between attention and its MLP to attend to an encoder's output, as below. */
+export interface CrossAttentionNames {
+  readonly norm: string;
+  readonly query: string;
+  readonly keyValue: readonly [key: string, value: string];
+  readonly output: string;
+}
+
 /** Names of a layer's tensors, without `.weight` and `.bias`, relative to the layer. */
 export interface LayerTensorNames {
   /** Norm before attention; null if there is none. */
@@ -157,6 +165,8 @@ export interface Family {
   readonly hasSingleBlocks?: true;
   /** Left out where all layers attend: builds of such families keep their names. */
   readonly recurrence?: RecurrenceRules;
+  /** Left out where layers attend to the text alone. */
+  readonly crossAttention?: CrossAttentionNames;
   readonly tensors: {
     readonly embedding: string;
     /** Embeddings of positions, which are added; null if there are none. */

@@ -26,6 +26,7 @@ import { SMOLLMS } from './smollm.ts';
 import { SQUARED_RELUS } from './squared-relu.ts';
 import { STABLELMS } from './stablelm.ts';
 import { STARCODER2 } from './starcoder.ts';
+import { WHISPER } from './whisper.ts';
 
 /** All families that decoder graphs are built of. */
 export const KNOWN_FAMILIES: readonly KnownFamily[] = [
@@ -56,6 +57,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   MINIMAX_M2,
   ...NEMOTRON_HS,
   FALCON_H1,
+  WHISPER,
 ];
 
 export const FAMILIES: readonly Family[] = KNOWN_FAMILIES.map(({ family }) => family);

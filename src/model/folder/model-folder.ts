@@ -17,6 +17,7 @@ import {
   weightFiles,
 } from '../huggingface/safetensors.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
+import { speechWeights } from '../huggingface/speech-weights.ts';
 import { StackedWeights } from './stacked-experts.ts';
 import { transposedWeights } from '../huggingface/transposed-weights.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -112,6 +113,7 @@ async function openWeights(files: readonly string[], config: DecoderConfig): Pro
   const plain = await SafetensorsWeights.open(files);
   const stored = quantization === null ? plain : await QuantizedWeights.open(plain, quantization);
   const weights = multipliedWeights(config, stored);
+  if (config.crossPositions !== undefined) return speechWeights(weights, config.crossPositions);
   if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);
   const stacked = family.experts?.stacked ?? null;
   return stacked === null ? weights : new StackedWeights(plain, weights, config, stacked);

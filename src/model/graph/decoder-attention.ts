@@ -14,6 +14,11 @@ export interface DecoderAttention {
    * @param norms names of the head norms' weights; null if there are none
    */
   attend(layer: number, qkv: string, norms: HeadNorms | null): string;
+  /**
+   * Attends to an encoder's output, which the cache's first positions hold; left out where there is none. After
+   * `attend` of the same layer: [tokens, heads * head_dim] to the name of the same.
+   */
+  readonly attendHeard?: (layer: number, queries: string) => string;
   /** Adds the cache's outputs, which come after the logits. */
   declareOutputs(): void;
 }

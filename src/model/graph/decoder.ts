@@ -3,6 +3,7 @@ import { layerTensorNames } from '../families/family.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitActivation } from './activation.ts';
 import { declareSinks } from './attention-sinks.ts';
+import { type CrossAttention, crossAttention } from './cross-attention.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import { declareStateInputs, declareStateOutputs } from './decoder-states.ts';
@@ -36,16 +37,19 @@ export function decoderGraph(
   graph.input('logits_index', 'int64', ['wanted']);
   declareRotaryTables(graph, config, type);
   declareSinks(graph, config, weights, type);
-  const attention = rotatingAttention(graph, config, addAttention(graph, type));
+  const whole = rotatingAttention(graph, config, addAttention(graph, type));
+  const cross = config.crossPositions === undefined ? null : crossAttention(ops, whole);
+  const attention = cross?.attention ?? whole;
   declareStateInputs(graph, config, type, attention.groups);
 
   const scaled = scaleEmbedding(graph, config, type, ops.embed(attention.tokenIds));
-  const embeddings = takesEmbeddings ? promptEmbeddings(graph, config) : null;
+  const isPlaced = takesEmbeddings && cross === null;
+  const embeddings = isPlaced ? promptEmbeddings(graph, config) : null;
   const embedded = embeddings?.place(scaled) ?? scaled;
   let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, embedded, attention) };
   for (let layer = 0; layer < config.numLayers; layer++) {
     observer?.boundary(layer, sum);
-    sum = decoderLayer(ops, attention, layer, sum);
+    sum = decoderLayer(ops, { attention, cross }, layer, sum);
     sum = embeddings?.deepen(layer, sum) ?? sum;
   }
   observer?.boundary(config.numLayers, sum);
@@ -59,9 +63,16 @@ export function decoderGraph(
   return graph;
 }
 
+/** What a layer attends with. */
+interface LayerAttention {
+  readonly attention: DecoderAttention;
+  /** To an encoder's output, after the text; null where there is none. */
+  readonly cross: CrossAttention | null;
+}
+
 function decoderLayer(
   ops: DecoderOps,
-  attention: DecoderAttention,
+  { attention, cross }: LayerAttention,
   layer: number,
   start: ResidualSum,
 ): ResidualSum {
@@ -70,7 +81,8 @@ function decoderLayer(
   const prefix = `layers.${layer}`;
   const { tokenIds } = attention;
   const isLast = layer === config.numLayers - 1;
-  const pick = isLast ? wantedRows(ops.graph) : (value: string) => value;
+  const all = (value: string) => value;
+  const pick = isLast ? wantedRows(ops.graph, cross?.wanted ?? 'logits_index') : all;
   const rowsLike = isLast ? 'logits_index' : tokenIds;
 
   const addition = { norm: names.mlpOutputNorm, prefix };
@@ -81,14 +93,21 @@ function decoderLayer(
     return addMlp(ops, layer, picked, { to: { sum: pick(sum.sum) }, ...addition });
   }
   const { sum: before, ...read } = ops.norm(names.attentionNorm, start);
-  const afterAttention = mixers.reduce((to, mixer: Mixer, index) => {
+  // Attention to speech needs all rows.
+  const mixed = cross === null ? { pick, rowsLike } : { pick: all, rowsLike: tokenIds };
+  const afterMixers = mixers.reduce((to, mixer: Mixer, index) => {
     const value = mixTokens(ops, attention, layer, mixer, { ...read, rowsLike: tokenIds });
     const added = { to, norm: names.attentionOutputNorm, prefix };
     // The sum is picked once.
     return index === 0
-      ? ops.addLinear(mixer.output, { value, rowsLike }, { ...added, pick })
-      : ops.addLinear(mixer.output, { value: pick(value), rowsLike }, added);
+      ? ops.addLinear(
+          mixer.output,
+          { value, rowsLike: mixed.rowsLike },
+          { ...added, pick: mixed.pick },
+        )
+      : ops.addLinear(mixer.output, { value: mixed.pick(value), rowsLike: mixed.rowsLike }, added);
   }, before);
+  const afterAttention = cross?.add(layer, afterMixers, pick, rowsLike) ?? afterMixers;
   if (!hasMlp(config, layer)) return afterAttention;
 
   if (!config.parallelResidual) {
@@ -136,11 +155,11 @@ function activate({ graph, config, weights, type }: DecoderOps, layer: number, v
  * Picks, once for each value, the tokens whose logits are wanted: what follows the last attention then
  * costs the same for a prompt as for one token. [tokens, n] becomes [wanted, n].
  */
-function wantedRows(graph: GraphBuilder): (value: string) => string {
+function wantedRows(graph: GraphBuilder, wantedPlaces: string): (value: string) => string {
   const picked = new Map<string, string>();
   return (value) => {
     const wanted =
-      picked.get(value) ?? graph.node(`${value}/Wanted`, 'Gather', [value, 'logits_index']);
+      picked.get(value) ?? graph.node(`${value}/Wanted`, 'Gather', [value, wantedPlaces]);
     picked.set(value, wanted);
     return wanted;
   };

@@ -1,5 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
+import { crossLayers } from './cross-attention.ts';
 import { expertLayers, expertsOf } from './expert-layers.ts';
 import { matrixOf } from './linear.ts';
 import { hasMlp } from './layer-kinds.ts';
@@ -25,6 +26,8 @@ export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSourc
   const mixers = mixersOf(config, layer).flatMap(({ input, gates, output }) =>
     [input, ...(gates === null ? [] : [gates]), output].map(matrixOf),
   );
+  const cross = crossLayers(config, layer);
+  if (cross !== null) mixers.push(...[cross.query, cross.keyValue, cross.output].map(matrixOf));
   if (!hasMlp(config, layer) || expertsOf(config, layer) !== null) return mixers;
   const { first, down } = mlpLayers(config, layer);
   return [...mixers, matrixOf(first), matrixOf(down)];

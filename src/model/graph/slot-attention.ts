@@ -2,6 +2,7 @@ import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import { normalizeHeads } from './head-norms.ts';
+import { HeardAttention } from './heard-attention.ts';
 import { sinksOf } from './attention-sinks.ts';
 import { layerKvNames } from './kv-names.ts';
 import { kvLayer, numKvLayers } from './layer-kinds.ts';
@@ -35,6 +36,7 @@ export function slotAttention(
   declareSlotInputs(graph, groups, cache);
   declareKvScales(graph, kvScales ?? [], config);
   const packing = packTokens(graph, groups);
+  const heard = config.crossPositions === undefined ? null : new HeardAttention(graph, config);
 
   function attendGroup(layer: number, qkv: string, group: GroupPrefix): string {
     const name = `${group}layers.${layer}.attention/GroupQueryAttention`;
@@ -42,8 +44,7 @@ export function slotAttention(
     const sinks = sinksOf(config, layer);
     const quantized = kvScales
       ? quantizedCache(ofCache, sinks)
-      : // Left out: positions and attention bias.
-        { inputs: sinks === '' ? [] : ['', '', sinks], attributes: {} };
+      : { inputs: optionalInputs(sinks, heard?.textMask(group) ?? ''), attributes: {} };
     return graph.node(
       name,
       'GroupQueryAttention',
@@ -77,5 +78,18 @@ export function slotAttention(
         ([rows = ''], group) => attendGroup(layer, rows, group),
       ),
     declareOutputs: () => declareSlotOutputs(graph, groups, cache),
+    ...(heard && {
+      attendHeard: (layer, queries) =>
+        packing.forEachGroup([queries], numHeads * headDim, ([rows = ''], group) => {
+          const [keys, values] = inGroup(group, layerKvNames('present', kvLayer(config, layer)));
+          return heard.attend(group, layer, rows, keys ?? '', values ?? '');
+        }),
+    }),
   };
+}
+
+/** Inputs after the rotary tables; positions are left out. */
+function optionalInputs(sinks: string, mask: string): string[] {
+  if (sinks !== '') return ['', mask, sinks];
+  return mask === '' ? [] : ['', mask];
 }

@@ -59,6 +59,7 @@ export const configSchema = z.looseObject({
   hidden_act: z.string().nullish(),
   // Gemma's name of hidden_act.
   hidden_activation: z.string().nullish(),
+  // Left out by Whisper, see max_source_positions.
   max_position_embeddings: count.max(MODEL_LIMITS.positions),
   rms_norm_eps: positive.default(1e-6),
   rope_theta: positive.optional(),
@@ -187,6 +188,9 @@ export const configSchema = z.looseObject({
   vision_config: z
     .looseObject({ deepstack_visual_indexes: z.array(z.int()).max(MODEL_LIMITS.layers).nullish() })
     .nullish(),
+  // Whisper's: positions of its encoder's output, and of texts.
+  max_source_positions: count.max(MODEL_LIMITS.speechPositions).nullish(),
+  max_target_positions: count.max(MODEL_LIMITS.speechPositions).nullish(),
   quantization_config: z.unknown().optional(),
   // First name of it in compressed-tensors.
   compression_config: z.unknown().optional(),

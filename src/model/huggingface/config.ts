@@ -18,6 +18,7 @@ import { parseScales } from './scales.ts';
 import type { RopeScaling } from './rope-scaling.ts';
 import { slidingWindows } from './sliding-windows.ts';
 import { MULTIMODAL_TYPES, textModelConfig } from './text-config.ts';
+import { withCrossPositions } from './cross-positions.ts';
 import { rejectUnsupported } from './unsupported.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
@@ -58,6 +59,11 @@ export interface DecoderConfig {
   readonly mropeAxes?: readonly number[] | undefined;
   /** First layers whose sums get more of an image: rows of embeddings have as many parts more. */
   readonly deepLayers?: number | undefined;
+  /**
+   * Positions at the beginning of the KV cache that hold the keys and values of an encoder's output; left out
+   * where there is no encoder. Texts come after them.
+   */
+  readonly crossPositions?: number | undefined;
   /** Set for a graph that takes these positions of every token. */
   readonly takesImagePositions?: true | undefined;
   /** Set for a graph that takes where each token's attention ends; see image-ends.ts. */
@@ -126,11 +132,16 @@ export function parseDecoderConfig(
 ): DecoderConfig {
   const text = textModelConfig(json);
   const family = parseFamily(text, origin);
-  const parsed = configSchema.safeParse({
-    ...family.defaults,
-    ...withLayerTypes(withCommonNames(text, family)),
-    ...family.fixed,
-  });
+  const parsed = configSchema.safeParse(
+    withCrossPositions(
+      {
+        ...family.defaults,
+        ...withLayerTypes(withCommonNames(text, family)),
+        ...family.fixed,
+      },
+      family,
+    ),
+  );
   if (!parsed.success) {
     throw new ModelError(
       `${origin} is not a valid model configuration: ${explainZod(parsed.error)}`,
@@ -168,6 +179,7 @@ export function parseDecoderConfig(
     localRopeTheta: rope.localTheta,
     mropeAxes: rope.mropeAxes,
     deepLayers: deepLayers(hf, origin),
+    crossPositions: family.crossAttention && (hf.max_source_positions ?? undefined),
     attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
     slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
     parallelResidual: hf.use_parallel_residual,

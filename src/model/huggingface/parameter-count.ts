@@ -28,8 +28,10 @@ export function countParameters(config: DecoderConfig): number {
   const numNormedHeads = headNorms?.over === 'head' ? 2 : config.numHeads + config.numKvHeads;
   const normSize = hiddenSize * (config.family.norms === 'layer' ? 2 : 1);
   const headNormSize = headNorms === null ? 0 : numNormedHeads * headDim;
+  const { crossPositions = 0 } = config;
   const { positions, firstPosition } = config.family.tensors;
-  const numPositions = positions === null ? 0 : firstPosition + config.maxPositionEmbeddings;
+  const numPositions =
+    positions === null ? 0 : firstPosition + config.maxPositionEmbeddings - crossPositions;
   const embeddings =
     ((config.tieWordEmbeddings ? 1 : 2) * vocabSize + numPositions) * hiddenSize +
     Number(config.lmHeadBias) * vocabSize;
@@ -37,10 +39,13 @@ export function countParameters(config: DecoderConfig): number {
   const numRecurrent = recurrence?.layers.filter(Boolean).length ?? 0;
   const numMlps = blocks?.filter((block) => block === 'mlp').length ?? 0;
   const numBeside = recurrence?.isBesideAttention === true ? numRecurrent : 0;
+  // Keys have no bias, those of attention to the text neither.
+  const cross =
+    crossPositions === 0 ? 0 : 4 * hiddenSize * queries + queries + hiddenSize + normSize;
   const mixers =
     (config.numLayers - numMlps - numRecurrent + numBeside) * (attention + sinks + headNormSize) +
     (recurrence ? numRecurrent * countRecurrent(recurrence, hiddenSize) : 0);
-  const rest = config.numLayers * ((blocks ? 1 : numNorms) * normSize + ofActivation);
+  const rest = config.numLayers * ((blocks ? 1 : numNorms) * normSize + ofActivation + cross);
   return embeddings + mixers + rest + mlps.reduce((sum, each) => sum + each, 0) + normSize;
 }
 

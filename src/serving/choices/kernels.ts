@@ -22,6 +22,8 @@ export interface KernelCircumstances extends Pick<
   'precision' | 'activationDtype' | 'stored'
 > {
   readonly model: 'buildable' | 'export';
+  /** Whether its layers attend to an encoder's output. */
+  readonly hears?: boolean;
   /** Name of the device, such as `cpu`. */
   readonly device: string;
 }
@@ -60,9 +62,10 @@ export async function resolveKernels(
 
 /** Why there are none of ours; null where there are. */
 function unfitness(circumstances: KernelCircumstances) {
-  const { precision, activationDtype, model, device } = circumstances;
+  const { precision, activationDtype, model, device, hears } = circumstances;
   if (device !== 'cpu') return `they are for the CPU, not for ${device}`;
   if (model === 'export') return 'they are for graphs built from safetensors, not for ONNX exports';
+  if (hears) return 'they are for decoders, and not for one that attends to an encoder';
   const isQuantized = precision !== 'fp32' && precision !== 'fp16';
   if (isQuantized && activationDtype === 'float32') return null;
   return `they are for int8 and int4, not for ${precision}`;

@@ -39,6 +39,7 @@ import type { LoadingOption } from '../../settings/flag-sets.ts';
 import type { Options } from '../../settings/options.ts';
 import { openSlots } from './open-slots.ts';
 import { openPrefetching } from './open-prefetching.ts';
+import { openSpeech, openTranscriber } from './open-speech.ts';
 import { openVision, towerOf, visionOf } from './open-vision.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
 import { samplingOf } from '../plan/sampling.ts';
@@ -144,6 +145,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         pool: this.#server.images ?? null,
       }));
     const vision = seeing?.vision ?? null;
+    const ears = await openSpeech(name, plan, this.#server);
     // Its first thread starts while the engine does, or with the first prompt that is long.
     const minThreads = options.warmup === 'off' ? 0 : 1;
     const pool = new PromptPool(textSource, { minThreads, maxThreads: options.tokenizerPoolSize });
@@ -182,7 +184,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     } catch (error) {
       prefetching.close();
       pool.close();
-      await Promise.all([engine.stop(), seeing?.stop()]);
+      await Promise.all([engine.stop(), seeing?.stop(), ears?.stop()]);
       throw error;
     }
 
@@ -204,9 +206,11 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       tokenizer,
       admission,
       vision,
+      hearing: ears?.hearing ?? null,
       eosTokenIds,
       observe,
     });
+    const encoders = [seeing, ears].flatMap((part) => part?.encoder ?? []);
     const { family, numParameters, precision } = model.manifest;
     const { format, quantization } = chosen;
     const ids = await textBuildIds({
@@ -265,20 +269,21 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       slots: openSlots(limits, engine.info.maxNumSeqs, ids.contentId),
       how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
       takesImages: vision !== null,
-      memoryBytes:
-        weightBytes(plan, numParameters) +
-        engine.info.kvCacheBytes +
-        (seeing?.encoder.memoryBytes ?? 0),
+      transcriber: ears && openTranscriber(generator, ears.hearing, limits.maxModelLen),
+      memoryBytes: encoders.reduce(
+        (sum, { memoryBytes }) => sum + memoryBytes,
+        weightBytes(plan, numParameters) + engine.info.kvCacheBytes,
+      ),
       pids: () => [
         ...('pids' in engine ? engine.pids : [engine.pid]),
-        ...(seeing?.encoder.pids ?? []),
+        ...encoders.flatMap(({ pids }) => pids),
       ],
       async stop() {
         admission.close();
         prefetching.close();
         pool.close();
         grammars.close();
-        await Promise.all([engine.stop(), seeing?.stop()]);
+        await Promise.all([engine.stop(), seeing?.stop(), ears?.stop()]);
       },
     };
   }

@@ -10,6 +10,7 @@ import { fileExists } from '../../files/file-exists.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
+import { inspectSpeech, type SpeechPart } from '../../model/speech/speech-folder.ts';
 import { inspectVision } from '../../model/vision/vision-folder.ts';
 import type { VisionPart } from '../../model/vision/vision-part.ts';
 import { PRESETS } from '../../model/huggingface/presets.ts';
@@ -34,6 +35,8 @@ export interface ChosenModel {
   readonly text: TextSource;
   /** The part that sees; null for a model that takes text alone. */
   readonly vision: VisionPart | null;
+  /** The part that hears; null for a model that takes no speech. */
+  readonly speech: SpeechPart | null;
   readonly format: ModelFormat;
   /** Quantization of a GGUF file, such as `Q4_K_M`; null for others. */
   readonly quantization: string | null;
@@ -41,7 +44,7 @@ export interface ChosenModel {
 
 const FORMATS = { huggingface: 'safetensors', gguf: 'gguf', export: 'onnx' } as const;
 /** Random weights are in no file but the graph's. */
-const MADE_UP = { format: 'onnx', quantization: null, vision: null } as const;
+const MADE_UP = { format: 'onnx', quantization: null, vision: null, speech: null } as const;
 
 /** Value of `--mmproj` that leaves the part that sees out. */
 const NO_MMPROJ = 'off';
@@ -90,6 +93,7 @@ export async function chooseModel(
     decoder,
     text,
     vision: await visionOf(folder, mmproj),
+    speech: folder.kind === 'huggingface' ? await inspectSpeech(path) : null,
     format: FORMATS[folder.kind],
     quantization: folder.kind === 'gguf' ? folder.fileType : null,
   };

@@ -82,6 +82,7 @@ export async function planModel(
   const kernels = await resolveKernels(options, {
     ...choice,
     model: kind,
+    hears: kind === 'buildable' && config.crossPositions !== undefined,
     device: chosenDevice.device.name,
   });
   const warnings = warning === null ? [] : [warning];

@@ -15,6 +15,7 @@ import { measure } from '../../model/download/cached-models.ts';
 import { isRemote } from '../../model/remotes/remotes.ts';
 import { parseDecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
+import { inspectSpeech } from '../../model/speech/speech-folder.ts';
 import { canSee } from '../../model/vision/vision-folder.ts';
 import { SHARD_INDEX, SINGLE_FILE } from '../../model/huggingface/safetensors.ts';
 import type { ModelFacts } from '../../server/context.ts';
@@ -71,7 +72,8 @@ export class FolderFacts {
         // A GGUF file's template is behind its vocabulary, which takes a while to read.
         const canChat = !isGguf(path) && (await readTokenizerConfig(path)).chatTemplates.size > 0;
         const sees = canChat && (await canSee(path));
-        const capabilities = capabilitiesOfText(canChat, sees);
+        const hears = (await inspectSpeech(path)) !== null;
+        const capabilities = hears ? ['transcription'] : capabilitiesOfText(canChat, sees);
         return { ...facts, maxModelLen, capabilities, bytes };
       }
     }
