@@ -86,7 +86,8 @@ function ttftsOf(conversations: readonly StreamedChat[][]): [number, number, num
 
 /** Servers that run already; of prompts' tokens what they say that they computed, NaN if they do not say it. */
 async function compareServers(servers: readonly string[]): Promise<void> {
-  const agent = new Agent({ keepAlive: true });
+  // Servers close what is idle while another has its turn.
+  const agent = new Agent();
   const words = WORDS.map((text) => ({ text: ` ${text}` }));
   const all = new Map<string, StreamedChat[][]>();
   for (let round = 0; round < rounds; round++) {
@@ -122,7 +123,7 @@ if (values.server.length > 0) {
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'chairlift-agent-loop-'));
-const agent = new Agent({ keepAlive: true });
+const agent = new Agent();
 const results: object[] = [];
 const rows: string[][] = [];
 try {
