@@ -20,10 +20,23 @@ const OTHERS = [
   'test/web/**',
 ];
 
-/** Plain TypeScript: these files share a process, for starting one takes longer than most of them. */
+/**
+ * Plain TypeScript: these files share a process, for starting one takes longer than most of them. Files that
+ * load ONNX Runtime in folders where few do are left out by name.
+ */
 const PLAIN = [
+  'test/*.test.ts',
   'test/{bench,cli,client,files,front,grammar,grpc,net,observability,onnx,page,server,serving,settings}/**/*.test.ts',
-  'test/docs/*.test.ts',
+  'test/{deploy,docs,images,models,simulate,threads}/*.test.ts',
+  'test/engine/{costs,kv-cache,scheduling,tap}/*.test.ts',
+  'test/engine/sampling/!(prompt-logprobs).test.ts',
+  'test/engine/states/{snapshots,state-*}.test.ts',
+  'test/eval/{compare/*,eval-file,token-jobs}.test.ts',
+  'test/model/{cache,dual,encoder,native}/*.test.ts',
+  'test/model/gguf/!(kept-integers|large-vocabulary|hybrids).test.ts',
+  'test/model/huggingface/!(parameter-count).test.ts',
+  'test/model/vision/{canvas,line,llava,square}-config.test.ts',
+  'test/model/quantize/!(block-matrix).test.ts',
 ];
 
 export default defineConfig({

@@ -1,5 +1,5 @@
 /**
- * What a beam search costs beside as many texts that are drawn: one request at a time through the front
+ * Cost of a beam search beside as many texts that are drawn: one request at a time through the front
  * and a real engine, in turns, with the tokens that the engine computed for each.
  *
  *   npx tsx scripts/bench/beams.ts [--widths 2,4,8] [--prompt 200] [--tokens 64] [--rounds 3] [--json]

@@ -18,7 +18,7 @@ from transformers import GotOcr2ImageProcessorPil
 from tiles import read
 
 RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
-# Of the images, those that are cut as published models do.
+# Images that are cut as published models do.
 PUBLISHED = {11, 57, 90}
 
 random = np.random.default_rng(37)

@@ -59,7 +59,7 @@ def convert_text(folder: Path, target: Path, architecture: str | None) -> None:
         hparams["text_config"]["architectures"] = [architecture]
     model = of(folder, gguf.LlamaFileType.MOSTLY_BF16, target, hparams=hparams)
     if of is Gemma3Model:
-        # Which layers have a window is a rule in llama.cpp; the tiny model follows another.
+        # Layers with a window follow a rule in llama.cpp; those of the tiny model another.
         types = hparams["text_config"]["layer_types"]
         model.gguf_writer.add_sliding_window_pattern([each == "sliding_attention" for each in types])
     model.write()

@@ -21,7 +21,7 @@ from vision import base64_of, randomize, tokenizer
 # A smaller lead of the greedy token could be lost to rounding.
 MIN_LEAD = 5e-3
 GREEDY_TOKENS = 14
-# Of the greedy tokens of all prompts.
+# Taken over the greedy tokens of all prompts.
 MIN_KINDS = 8
 SEEDS = 20000
 SPECIAL = [
@@ -107,7 +107,7 @@ def write(folder: Path, case: dict) -> None:
             continue
         if len({token for greedy, _ in made for token in greedy}) < MIN_KINDS:
             continue
-        # What is heard shows in the text.
+        # Speech shows in the text.
         with torch.no_grad():
             other = continuation(model, heard["b"], prompts[0][1])
         if other is not None and other[0] != made[0][0] and made[0][0] != made[1][0]:

@@ -72,7 +72,7 @@ function checkBlock({ channels, sampleRate }: SoundBlock): void {
   }
 }
 
-/** What a library throws over a file tells of the file. */
+/** Faults that a library throws over a file tell of the file. */
 async function* blocksThatFail(
   blocks: AsyncGenerator<SoundBlock, void>,
 ): AsyncGenerator<SoundBlock, void> {

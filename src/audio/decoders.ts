@@ -16,7 +16,7 @@ import { wavBlocks } from './wav.ts';
  */
 export const PIECE_BYTES = 512;
 
-/** What the libraries give. */
+/** Samples as the libraries give them. */
 interface Decoded {
   readonly channelData: readonly Float32Array[];
   readonly samplesDecoded: number;

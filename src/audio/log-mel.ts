@@ -1,4 +1,4 @@
-/** What Whisper hears: the logarithm of energies in bands, as Transformers' WhisperFeatureExtractor has it. */
+/** Features that Whisper hears: the logarithm of energies in bands, as Transformers' WhisperFeatureExtractor has it. */
 import { SAMPLE_RATE } from './decode.ts';
 import { Fourier } from './fourier.ts';
 import { type MelFilter, melFilters } from './mel-filters.ts';

@@ -2,7 +2,7 @@
 
 /** Zero crossings of the sinc on each side. */
 const CROSSINGS = 48;
-/** Of the window: what is left of other frequencies is 90 dB lower. */
+/** Shape of the window: other frequencies are 90 dB lower. */
 const BETA = 9;
 /** Middle of the transition, as a share of the lower one of both Nyquist frequencies, which is its end. */
 const ROLLOFF = 0.94;
@@ -37,7 +37,7 @@ export class Resampler {
     return this.#make(last < 0 ? 0 : Math.floor((last * up) / down) + 1);
   }
 
-  /** What is left. */
+  /** The rest. */
   end(): Float32Array<ArrayBuffer> {
     const { up, down, reach } = this.#filter;
     this.#keep(new Float32Array(reach + 1));

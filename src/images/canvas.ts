@@ -26,7 +26,7 @@ export function canvasGrid({ width, height }: Size, canvasing: Canvasing): TileG
   for (const grid of canvases(canvasing)) {
     const { rows, columns } = grid;
     const distance = Math.abs(ratio - columns / rows);
-    // Of two that are as near the one with more tiles, while the image fills half of it.
+    // The one with more tiles of two that are as near, while the image fills half of it.
     const fills = width * height > 0.5 * tileSide * tileSide * columns * rows;
     if (distance < nearest || (distance === nearest && fills)) best = grid;
     nearest = Math.min(nearest, distance);

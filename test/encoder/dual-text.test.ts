@@ -1,14 +1,22 @@
 /** Text towers of CLIP and SigLIP make the vectors that Transformers makes of the same texts. */
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { TextModel } from '../../src/front/embedding/text-model.ts';
 import type { EncoderPrecision } from '../../src/model/encoder/encoder-nodes.ts';
-import { DUAL_MODELS, dualFolder, dualReference } from '../support/dual-encoders.ts';
+import { DUAL_MODELS, type DualName, dualFolder, dualReference } from '../support/dual-encoders.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { cosine, largestDifference } from './support/encoders.ts';
+
+const cache = await temporaryCache();
+const started: TextModel[] = [];
+afterAll(async () => {
+  await Promise.all(started.map((model) => model.stop()));
+  await cache.remove();
+});
 
 const CALLER = { client: '', signal: new AbortController().signal };
 
@@ -16,21 +24,27 @@ async function start(folder: string, precision: EncoderPrecision = 'fp32'): Prom
   const model = await TextModel.open({
     folder,
     precision,
-    cacheDirectory: await temporaryDirectory(),
+    cacheDirectory: cache.path,
     threads: 1,
     tokenizerThreads: 1,
     runTimeoutMs: 60_000,
     batching: TEXT_BATCHING,
   });
-  onTestFinished(() => model.stop());
+  started.push(model);
   await model.start();
   return model;
 }
 
+const exact = Object.fromEntries(
+  await Promise.all(
+    DUAL_MODELS.map(async (name) => [name, await start(dualFolder(name))] as const),
+  ),
+) as Record<DualName, TextModel>;
+
 describe.each(DUAL_MODELS)('%s', (name) => {
   it('makes the same vectors of texts and of tokens in fp32, together and alone', async () => {
     const { texts, ids, textVectors } = await dualReference(name);
-    const model = await start(dualFolder(name));
+    const model = exact[name];
     expect([model.kind, model.dim, model.givesTokens]).toEqual([
       'embedding',
       textVectors[0]?.length,
@@ -62,8 +76,7 @@ describe.each(DUAL_MODELS)('%s', (name) => {
 });
 
 it('counts the tokens that a tower reads: up to the end of a text, or with padding', async () => {
-  const clip = await start(dualFolder('clip'));
-  const siglip = await start(dualFolder('siglip'));
+  const { clip, siglip } = exact;
   const { texts, ids } = await dualReference('clip');
   const cut = await clip.embed(texts, { truncate: true }, CALLER);
   const end = Math.max(...ids.flat());

@@ -3,7 +3,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { ANY_ANSWER } from '../../src/front/caller.ts';
@@ -12,6 +12,7 @@ import { NotCachedError } from '../../src/front/not-cached-error.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
 import { ModelProtoSchema, TensorProto_DataType } from '../../src/onnx/onnx_pb.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const CALLER = { client: '', signal: new AbortController().signal };
@@ -53,7 +54,13 @@ function withTexts(graph: GraphBuilder, ...names: readonly string[]) {
 }
 
 async function start(graph: Pick<GraphBuilder, 'toBytes'>) {
-  const path = join(await temporaryDirectory(), 'model.onnx');
+  const started = await open(await temporaryDirectory(), graph);
+  onTestFinished(() => started.model.stop());
+  return started;
+}
+
+async function open(folder: string, graph: Pick<GraphBuilder, 'toBytes'>) {
+  const path = join(folder, 'model.onnx');
   await writeFile(path, graph.toBytes());
   const model = new TensorModel({
     source: { type: 'graph', path, isBatched: null },
@@ -61,7 +68,6 @@ async function start(graph: Pick<GraphBuilder, 'toBytes'>) {
     runTimeoutMs: 60_000,
     batching: TENSOR_BATCHING,
   });
-  onTestFinished(() => model.stop());
   await model.start();
   const ask = (count: number, outputs: readonly string[] | null = null) =>
     model.infer([counts(count)], { outputs }, CALLER);
@@ -81,8 +87,18 @@ function peakMib(pid: number | undefined): number {
 }
 
 describe('outputs', () => {
+  let expanding: Awaited<ReturnType<typeof open>>;
+  beforeAll(async () => {
+    const folder = await temporaryCache();
+    expanding = await open(folder.path, expandGraph());
+    return async () => {
+      await expanding.model.stop();
+      await folder.remove();
+    };
+  });
+
   it('of 1 GiB, asked for in a few bytes, fail the request and nothing else', async () => {
-    const { model, ask } = await start(expandGraph());
+    const { model, ask } = expanding;
     const [pid] = model.pids;
     const message = `it takes more than ${LIMITS.tensorRunBytes} bytes of memory`;
     await expect(ask(256 * MIB)).rejects.toMatchObject({ name: 'RunError', message });
@@ -98,7 +114,7 @@ describe('outputs', () => {
   });
 
   it('beyond the limit do not leave the process of the model', async () => {
-    const { ask } = await start(expandGraph());
+    const { ask } = expanding;
     await expect(ask(17 * MIB)).rejects.toThrow(
       `its outputs have ${17 * 4 * MIB + 4} bytes; ${LIMITS.tensorOutputBytes} are the most`,
     );
@@ -107,7 +123,7 @@ describe('outputs', () => {
   });
 
   it('of many megabytes arrive whole', async () => {
-    const { ask } = await start(expandGraph());
+    const { ask } = expanding;
     const [out] = await ask(3 * MIB + 1, ['out']);
     expect(out?.shape).toEqual([3 * MIB + 1]);
     expect(out?.data.length).toBe(3 * MIB + 1);
@@ -115,7 +131,7 @@ describe('outputs', () => {
   });
 
   it('after a large run have as much room as before', async () => {
-    const { ask } = await start(expandGraph());
+    const { ask } = expanding;
     for (const mib of [256, 288, 384, 32, 300, 448]) {
       expect(await ask((mib / 4) * MIB, ['sum'])).toMatchObject([{ name: 'sum' }]);
     }
@@ -149,11 +165,12 @@ describe('outputs', () => {
   });
 
   it('are not made for a request that wants stored answers alone', async () => {
-    const { model } = await start(expandGraph());
+    const { model } = expanding;
+    const { numBatches } = model.stats;
     const cache = { ...ANY_ANSWER, onlyFound: true };
     const asked = model.infer([counts(1)], {}, { ...CALLER, cache });
     await expect(asked).rejects.toThrow(NotCachedError);
-    expect(model.stats.numBatches).toBe(0);
+    expect(model.stats.numBatches).toBe(numBatches);
   });
 
   it.runIf(process.platform === 'linux')(
@@ -178,7 +195,7 @@ describe('outputs', () => {
   );
 
   it('can be named once', async () => {
-    const { ask } = await start(expandGraph());
+    const { ask } = expanding;
     await expect(ask(1, ['out', 'out'])).rejects.toThrow('an output is named twice');
   });
 });

@@ -1,7 +1,7 @@
 /** Any graph without state, in a process of its own. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openEncoder } from '../../src/encoder/open-encoder.ts';
 import type { TensorValue } from '../../src/encoder/tensors/tensor.ts';
 import { TENSOR_BATCHING } from '../../src/front/batching/default-batching.ts';
@@ -9,6 +9,7 @@ import type { BatcherOptions } from '../../src/front/batching/batcher-options.ts
 import { TensorModel } from '../../src/front/tensors/tensor-model.ts';
 import type { Priorities } from '../../src/front/tensors/triton-config.ts';
 import { GraphBuilder } from '../../src/onnx/graph-builder.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const CALLER = { client: '', signal: new AbortController().signal };
@@ -32,7 +33,18 @@ async function start(
   batching: Partial<BatcherOptions> = {},
   priorities: Priorities | null = null,
 ) {
-  const path = join(await temporaryDirectory(), 'model.onnx');
+  const model = await open(await temporaryDirectory(), graph, batching, priorities);
+  onTestFinished(() => model.stop());
+  return model;
+}
+
+async function open(
+  folder: string,
+  graph: GraphBuilder,
+  batching: Partial<BatcherOptions> = {},
+  priorities: Priorities | null = null,
+) {
+  const path = join(folder, 'model.onnx');
   await writeFile(path, graph.toBytes());
   const model = new TensorModel({
     source: { type: 'graph', path, isBatched: null },
@@ -41,7 +53,6 @@ async function start(
     batching: { ...TENSOR_BATCHING, ...batching },
     priorities,
   });
-  onTestFinished(() => model.stop());
   await model.start();
   return model;
 }
@@ -52,8 +63,26 @@ function indices(...values: number[]): TensorValue {
 }
 
 describe('a model without state', () => {
+  let table: TensorModel;
+  beforeAll(async () => {
+    const folder = await temporaryCache();
+    table = await open(folder.path, tableGraph());
+    return async () => {
+      await table.stop();
+      await folder.remove();
+    };
+  });
+  /** Counts that a run adds to the table's. */
+  const countsSince = (before: TensorModel['stats']) => ({
+    numBatches: table.stats.numBatches - before.numBatches,
+    numRows: table.stats.numRows - before.numRows,
+    numSucceeded: table.stats.numSucceeded - before.numSucceeded,
+    numFailed: table.stats.numFailed - before.numFailed,
+  });
+
   it('tells what it takes and gives, and refuses other tensors before they are queued', async () => {
-    const model = await start(tableGraph());
+    const model = table;
+    const before = { ...model.stats };
     expect(model.signature).toEqual({
       inputs: [{ name: 'index', datatype: 'INT64', shape: ['batch'] }],
       outputs: [
@@ -67,11 +96,12 @@ describe('a model without state', () => {
     await expect(model.infer([indices(1)], { outputs: ['x'] }, CALLER)).rejects.toThrow(
       'the model has no output "x"; it has row, twice',
     );
-    expect(model.stats.numBatches).toBe(0);
+    expect(countsSince(before).numBatches).toBe(0);
   });
 
   it('runs requests together, and gives each its own rows', async () => {
-    const model = await start(tableGraph());
+    const model = table;
+    const before = { ...model.stats };
     const answers = await Promise.all([
       model.infer([indices(3)], {}, CALLER),
       model.infer([indices(0, 2)], { outputs: ['twice', 'row'] }, CALLER),
@@ -88,11 +118,12 @@ describe('a model without state', () => {
       ],
       [{ name: 'row', datatype: 'FP32', shape: [1, 2], data: Float32Array.of(2, 3) }],
     ]);
-    expect(model.stats).toMatchObject({ numBatches: 1, numRows: 4, numSucceeded: 3 });
+    expect(countsSince(before)).toMatchObject({ numBatches: 1, numRows: 4, numSucceeded: 3 });
   });
 
   it('fails the one request of a batch that makes the graph fail', async () => {
-    const model = await start(tableGraph());
+    const model = table;
+    const before = { ...model.stats };
     const answers = await Promise.allSettled([
       model.infer([indices(1)], { outputs: ['row'] }, CALLER),
       model.infer([indices(TABLE_ROWS)], {}, CALLER),
@@ -102,7 +133,7 @@ describe('a model without state', () => {
     expect(answers[1]).toMatchObject({
       reason: { name: 'RunError', message: expect.stringMatching(/indices element out of data/) },
     });
-    expect(model.stats).toMatchObject({ numBatches: 1, numSucceeded: 2, numFailed: 1 });
+    expect(countsSince(before)).toMatchObject({ numBatches: 1, numSucceeded: 2, numFailed: 1 });
   });
 
   it('takes requests by their priorities, where it has some', async () => {

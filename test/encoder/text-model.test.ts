@@ -1,29 +1,38 @@
 /** Text encoders in a process of their own, from texts to vectors and scores. */
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { TEXT_BATCHING } from '../../src/front/batching/default-batching.ts';
 import { TextModel } from '../../src/front/embedding/text-model.ts';
 import { MissingTokenError } from '../../src/front/text/model-vocabulary.ts';
+import { temporaryCache } from '../support/temporary-cache.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { encoderFolder, encoderReference, largestDifference } from './support/encoders.ts';
 
 const CALLER = { client: '', signal: new AbortController().signal };
 const TOLERANCE = 1e-4;
 
-async function start(name: string, folder = encoderFolder(name)) {
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+
+async function open(name: string, folder = encoderFolder(name)): Promise<TextModel> {
   const model = await TextModel.open({
     folder,
     precision: 'fp32',
-    cacheDirectory: await temporaryDirectory(),
+    cacheDirectory: cache.path,
     threads: 1,
     tokenizerThreads: 1,
     runTimeoutMs: 60_000,
     batching: TEXT_BATCHING,
   });
-  onTestFinished(() => model.stop());
   await model.start();
+  return model;
+}
+
+async function start(name: string, folder?: string): Promise<TextModel> {
+  const model = await open(name, folder);
+  onTestFinished(() => model.stop());
   return model;
 }
 
@@ -35,9 +44,15 @@ function expectNear(vectors: readonly Float32Array[], expected: readonly number[
 }
 
 describe('an embedding model', () => {
+  let bert: TextModel;
+  beforeAll(async () => {
+    bert = await open('bert');
+  });
+  afterAll(() => bert.stop());
+
   it('makes vectors of texts and of tokens', async () => {
     const { texts, ids, vectors } = await encoderReference('bert');
-    const model = await start('bert');
+    const model = bert;
     expect([model.kind, model.dim, model.maxTokens]).toEqual(['embedding', 16, 16]);
     const ofTexts = await model.embed(texts, { truncate: true }, CALLER);
     expectNear(ofTexts.vectors, vectors);
@@ -48,7 +63,7 @@ describe('an embedding model', () => {
 
   it('puts prompts before texts', async () => {
     const { texts, prompt } = await encoderReference('bert');
-    const model = await start('bert');
+    const model = bert;
     const { vectors } = await model.embed(
       texts,
       { promptName: prompt?.name ?? '', truncate: true },
@@ -78,7 +93,7 @@ describe('an embedding model', () => {
   });
 
   it('tokenizes long texts in a thread', async () => {
-    const model = await start('bert');
+    const model = bert;
     const long = 'the cat sat. '.repeat(1000);
     const { vectors, numTokens } = await model.embed([long, 'a'], { truncate: true }, CALLER);
     expect(numTokens).toBe(model.maxTokens + 3);
@@ -128,7 +143,7 @@ describe('an embedding model', () => {
   });
 
   it('refuses what it cannot do', async () => {
-    const model = await start('bert');
+    const model = bert;
     const refusals = [
       model.embed(['a'], { dimensions: 8 }, CALLER),
       model.embed(['a'], { promptName: 'passage' }, CALLER),

@@ -104,7 +104,7 @@ describe.each([
     const numSpent = 1 + 3 * 19;
     const [used] = target.context.usage.list();
     expect(used).toMatchObject({ promptTokens: numPromptTokens, outputTokens: numSpent });
-    // What is left is enough for one text, and not for three.
+    // The rest is enough for one text, and not for three.
     const next = { ...body, max_tokens: Math.floor((100 - numPromptTokens - numSpent) / 3) };
     expect((await post(target, path, next, { headers })).status).toBe(429);
     expect(target.engine.requests).toHaveLength(numSpent);
@@ -121,7 +121,7 @@ test('log-probabilities are those of the text that was found', async () => {
   const { choices } = await answerOf(await post(target, COMPLETIONS, body));
   const likeliest = Array<number>(4).fill(fakeLogprob(0));
   expect(choices[0]).toMatchObject({ logprobs: { token_logprobs: likeliest } });
-  // Of those that are as likely, the text that was the likelier one before its last token.
+  // The text that was the likelier one before its last token, where two are as likely.
   const next = [...likeliest.slice(1), fakeLogprob(1)];
   expect(choices[1]).toMatchObject({ logprobs: { token_logprobs: next } });
 });

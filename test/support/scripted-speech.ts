@@ -13,10 +13,10 @@ export type Said = readonly (string | number)[];
 
 export interface ScriptedWindow {
   readonly said: Said;
-  /** Of each token. */
+  /** Log-probability of each token. */
   readonly logprob?: number;
   readonly noSpeechProb?: number;
-  /** What an attempt of a higher temperature gives; the same if left out. */
+  /** Texts of attempts at a higher temperature; the same if left out. */
   readonly retry?: ScriptedWindow;
 }
 

@@ -8,7 +8,7 @@ export interface DecodeJob {
   readonly file: Uint8Array;
 }
 
-/** What a model hears of a window. */
+/** Features that a model hears of a window. */
 export interface FeaturesJob {
   /** 30 s at most. */
   readonly samples: Samples;

@@ -36,7 +36,7 @@ export interface BeamParts {
   readonly observe?: ObserveGeneration;
 }
 
-/** What the engine told of one beam. */
+/** The engine's answer for one beam. */
 interface Row {
   readonly logprobs: Logprobs;
   readonly numCachedTokens: number | undefined;

@@ -36,7 +36,7 @@ export interface Beam {
   readonly length: number;
   /** Log-probability of all of them, a float32 as the reference's. */
   readonly score: number;
-  /** What is told of its last token; null where nobody asks. */
+  /** Log-probabilities of its last token; null where nobody asks. */
   readonly logprobs: Logprobs | null;
 }
 
@@ -53,7 +53,7 @@ interface Candidate {
   readonly tokenId: number;
   readonly score: number;
   readonly isStop: boolean;
-  /** What the engine told of the place, and where the token is in it. */
+  /** The engine's answer for the place, and where the token is in it. */
   readonly told: Logprobs;
   readonly column: number;
 }
@@ -171,7 +171,7 @@ export function tokensOf(beam: Beam): Int32Array<ArrayBuffer> {
   return tokenIds;
 }
 
-/** What is told of each of its tokens; empty where nobody asks. */
+/** Log-probabilities of its tokens; empty where nobody asks. */
 export function logprobsOf(beam: Beam): Logprobs[] {
   const logprobs: Logprobs[] = [];
   for (let at: Beam | null = beam; at !== null; at = at.parent) {

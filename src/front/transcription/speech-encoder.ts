@@ -7,7 +7,7 @@ import { ClientBudget } from '../images/client-budget.ts';
 import { KnownRows, type Rows } from '../tensors/known-rows.ts';
 import type { TensorModel } from '../tensors/tensor-model.ts';
 
-/** What a model hears. */
+/** Facts about speech for a model that hears. */
 export interface SpeechFormat {
   /** Mel bins of a frame, and frames of a window. */
   readonly numMels: number;

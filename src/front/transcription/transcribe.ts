@@ -44,7 +44,7 @@ export type TranscriptEvent =
   | { readonly type: 'language'; readonly language: string }
   | { readonly type: 'segment'; readonly segment: Segment };
 
-/** What a model hears of samples. */
+/** Features that a model hears of samples. */
 export type Hear = (samples: Samples, mels: number, caller: Caller) => Promise<Float32Array>;
 
 /** @throws as the model and `hear` do; the caller's signal ends it */

@@ -17,7 +17,7 @@ export interface SpeechWindow extends PromptSpeech {
   readonly ids: Int32Array;
 }
 
-/** Who asks, and how the request takes its place; as in GenerationRequest. */
+/** The asker, and how the request takes its place; as in GenerationRequest. */
 export type SpeechCaller = Pick<
   GenerationRequest,
   'client' | 'cacheSalt' | 'priority' | 'serviceTier' | 'serviceClass' | 'timeoutMs' | 'record'
@@ -28,7 +28,7 @@ export interface WriteOptions {
   readonly maxTokens: number;
   /** 0, as if left out, is greedy. */
   readonly temperature?: number;
-  /** Of a temperature above 0; 0 if left out. */
+  /** Seed for temperatures above 0; 0 if left out. */
   readonly seed?: bigint;
   /** Tokens that the text has no place for; left out for none. */
   readonly rule?: SpeechRule;
@@ -45,7 +45,7 @@ export interface SpokenTokens {
 }
 
 export interface TranscriberOptions {
-  /** Of the model, with its SpeechEncoder. */
+  /** The model's, with its SpeechEncoder. */
   readonly generator: Generator;
   readonly format: SpeechFormat;
   /** Positions of prompt and text together, without the window's. */

@@ -3,7 +3,7 @@ import { deflateSync } from 'node:zlib';
 import type { Caller } from '../caller.ts';
 import type { SpeechModel } from './speech-model.ts';
 
-/** Of attempts at a window, where the request asks for no temperature. */
+/** Temperatures of attempts at a window, where the request asks for none. */
 const TEMPERATURES = [0, 0.2, 0.4, 0.6, 0.8, 1];
 /** A text that repeats itself is compressed by more. */
 const MAX_COMPRESSION = 2.4;

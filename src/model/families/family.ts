@@ -204,7 +204,7 @@ export interface GgufNames {
   readonly attentionNorm?: 'attn_norm' | 'attn_norm_2';
   /** Name of the norm before an MLP; `ffn_norm` if left out. */
   readonly mlpNorm?: 'ffn_norm' | 'post_attention_norm' | 'attn_norm';
-  /** That name has no end. */
+  /** Without an end of its name. */
   readonly isMlpNormBare?: true;
   /** Name of the norm after the last layer; `output_norm` if left out. */
   readonly finalNorm?: 'output_norm' | 'token_embd_norm';

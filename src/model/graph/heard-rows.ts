@@ -15,7 +15,7 @@ export interface HeardRows {
   readonly tokenIds: string;
   /** `logits_index`, as places among these. */
   readonly wanted: string;
-  /** Of a value of all tokens [tokens, n] those of texts, [texts, n]. */
+  /** Rows of texts, [texts, n], of a value of all tokens, [tokens, n]. */
   texts(value: string): string;
   /** Puts texts' [texts, n] and the encoder's [rows, n] in the order of the run, [tokens, n]. */
   together(name: string, texts: string, rows: string): string;

@@ -173,7 +173,7 @@ export const configSchema = z.looseObject({
   mamba_expand: positive.default(2),
   mamba_conv_bias: z.boolean().default(true),
   mamba_proj_bias: z.boolean().default(false),
-  // Of the layer after it, if that is another.
+  // Taken from the layer after it, if that is another.
   projectors_bias: z.boolean().nullish(),
   mamba_d_ssm: width.nullish(),
   mamba_rms_norm: z.boolean().default(true),

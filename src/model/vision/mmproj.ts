@@ -18,7 +18,7 @@ import { openGemma, openIdefics, openPixtral, openQwen } from './mmproj-families
 import { PLACEHOLDER_TEXTS } from './vision-config.ts';
 import type { VisionConfig, VisionPart } from './vision-part.ts';
 
-/** What a GGUF text model says of images. */
+/** Facts about images in a GGUF text model. */
 interface TextFacts {
   readonly architecture: string | undefined;
   readonly tokens: readonly string[];
@@ -136,7 +136,7 @@ export async function hasImageTokens(path: string): Promise<boolean> {
 }
 
 /**
- * What a file says of images, of a projector that is known, and what opens its weights.
+ * Facts about images in a file of a known projector, and what opens its weights.
  * @throws {ModelError} naming the file, and what in it is wrong
  */
 export function mmprojConfig(facts: MmprojFacts): ReturnType<MmprojFamily['parse']> {

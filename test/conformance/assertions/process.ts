@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { orLong } from '../../support/long-runs.ts';
 import { until } from '../../support/processes.ts';
 import { runCli, startServer, type ServerProcess } from '../../support/server-process.ts';
 import { CHAT, errorIn, errorOf, Target, textOf, USER } from '../support/target.ts';
@@ -49,6 +50,28 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
     expect(errorIn(events.at(-1))?.message.length).toBeGreaterThan(0);
   });
 
+  // The same as test/smoke/serve.test.ts has for everybody.
+  if (orLong(false, true)) stops(start, isAtWork);
+
+  test('#24 /health is 503 while the model loads (llama.cpp)', async () => {
+    const port = await freePort();
+    const child = runCli(['serve', '--port', String(port), '--log-level', 'warn'], env);
+    const closed = once(child, 'close');
+    const seen: number[] = [];
+    while (!seen.includes(200)) {
+      const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
+      if (response !== null) seen.push(response.status);
+    }
+    child.kill('SIGTERM');
+    await closed;
+    expect(new Set(seen)).toEqual(new Set([503, 200]));
+  });
+}
+
+function stops(
+  start: (...args: string[]) => Promise<{ server: ServerProcess; target: Target }>,
+  isAtWork: (target: Target) => Promise<boolean>,
+): void {
   test('#23 SIGTERM: what is at work finishes, what is new is refused (vLLM)', async () => {
     const { server, target } = await start();
     const running = target.chunks(CHAT, { ...LONG, max_tokens: 1200 });
@@ -70,20 +93,6 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
     await server.stop('SIGTERM');
     expect(performance.now() - startedAt).toBeLessThan(4000);
     await running;
-  });
-
-  test('#24 /health is 503 while the model loads (llama.cpp)', async () => {
-    const port = await freePort();
-    const child = runCli(['serve', '--port', String(port), '--log-level', 'warn'], env);
-    const closed = once(child, 'close');
-    const seen: number[] = [];
-    while (!seen.includes(200)) {
-      const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
-      if (response !== null) seen.push(response.status);
-    }
-    child.kill('SIGTERM');
-    await closed;
-    expect(new Set(seen)).toEqual(new Set([503, 200]));
   });
 }
 

@@ -3,12 +3,13 @@ import { afterAll, expect, it } from 'vitest';
 import { TOOL_CALL_FORMATS } from '../../../src/front/tool-calls/formats.ts';
 import { drawCalls, spelled } from '../../support/drawn-calls.ts';
 import { drawTool } from '../../support/drawn-tools.ts';
+import { orLong } from '../../support/long-runs.ts';
 import { RandomTextEngine } from '../../support/random-text-engine.ts';
 
 const engine = new RandomTextEngine();
 afterAll(() => engine.grammars.release());
 
-const TOOLS_PER_FORMAT = 5;
+const TOOLS_PER_FORMAT = orLong(3, 5);
 
 it.each(
   TOOL_CALL_FORMATS.map(({ names, layout }, index) => [names.join(' '), layout, index] as const),

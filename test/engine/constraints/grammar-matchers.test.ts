@@ -7,6 +7,7 @@ import { schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { EOS, textOf } from '../../support/grammar-vocabulary.ts';
 import { JSON_SCHEMAS } from '../../support/json-schemas.ts';
+import { orLong } from '../../support/long-runs.ts';
 import { RandomTextEngine, type RandomTextOptions } from '../../support/random-text-engine.ts';
 
 const shared = new RandomTextEngine();
@@ -55,7 +56,7 @@ async function generate(ebnf: string, count: number): Promise<string[]> {
 describe('constrained sequences', () => {
   it.each(Object.entries(JSON_SCHEMAS))('keep to the schema %s', async (_, schema) => {
     const check = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema);
-    const texts = await generate(schemaToEbnf(schema), 12);
+    const texts = await generate(schemaToEbnf(schema), orLong(4, 12));
     for (const text of texts) {
       const result = check.safeParse(JSON.parse(text));
       expect({ text, error: result.error?.message }).toEqual({ text, error: undefined });
@@ -152,7 +153,7 @@ describe('constrained sequences', () => {
 describe('drafts of constrained sequences', () => {
   it.each(Object.entries(JSON_SCHEMAS))('change no text of the schema %s', async (_, schema) => {
     const ebnf = schemaToEbnf(schema);
-    const ids = Array.from({ length: 6 }, () => ++lastId);
+    const ids = Array.from({ length: orLong(2, 6) }, () => ++lastId);
     for (const engine of [shared, speculating]) {
       for (const id of ids) {
         await engine.add(constrained(id, ebnf));

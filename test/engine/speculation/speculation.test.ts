@@ -206,7 +206,7 @@ async function constrainedFor(way: string): Promise<EngineRequest[]> {
 }
 
 describe.each(['ngram', 'draft'] as const)('constrained texts with drafts of %s', (source) => {
-  it.each(everyOrLong(2, Object.keys(ways)))('stay the same, %s', async (way) => {
+  it.each(everyOrLong(4, Object.keys(ways)))('stay the same, %s', async (way) => {
     const requests = await constrainedFor(way);
     const plain = await runPlainly(`constrained, ${way}`, requests);
     const speculative = await run(requests, source);
