@@ -1,5 +1,6 @@
 /** How models see images: as tiles, as patches of an image of about its own size, and as a square or the middle one. */
 import { IMAGE_LIMITS } from '../image-limits.ts';
+import { type Anyres, cutAnyres } from './anyres.ts';
 import { type Canvasing, cutCanvas } from './canvas.ts';
 import { centerCrop } from './center-crop.ts';
 import { cutLines, type Lining } from './lines.ts';
@@ -12,6 +13,7 @@ import { type CutImage, cutTiles, type Tiling } from './tiles.ts';
 export type Cutting =
   | TileCutting
   | CanvasCutting
+  | AnyresCutting
   | GridCutting
   | LineCutting
   | SquareCutting
@@ -23,6 +25,10 @@ export interface TileCutting extends Tiling {
 
 export interface CanvasCutting extends Canvasing {
   readonly kind: 'canvas';
+}
+
+export interface AnyresCutting extends Anyres {
+  readonly kind: 'anyres';
 }
 
 export interface GridCutting extends Patching {
@@ -61,6 +67,8 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
       return cutTiles(image, cutting);
     case 'canvas':
       return cutCanvas(image, cutting);
+    case 'anyres':
+      return cutAnyres(image, cutting);
     case 'grid':
       return cutPatches(image, cutting);
     case 'lines':
@@ -82,7 +90,8 @@ export function cutImage(image: Pixels, cutting: Cutting): CutImage {
 export function inLowDetail(cutting: Cutting): Cutting {
   if (cutting.kind === 'square' || cutting.kind === 'crop') return cutting;
   if (cutting.kind === 'canvas') return { ...cutting, minTiles: 1, maxTiles: 1 };
-  return cutting.kind === 'tiles' ? { ...cutting, splits: false } : withCells(cutting, FEW_CELLS);
+  if (cutting.kind === 'tiles' || cutting.kind === 'anyres') return { ...cutting, splits: false };
+  return withCells(cutting, FEW_CELLS);
 }
 
 /** The same for images of at most so many cells. */

@@ -21,6 +21,8 @@ export interface Tiling {
 export interface TileGrid {
   readonly rows: number;
   readonly columns: number;
+  /** The image's part of their tokens, in the middle, where tiles have margins. */
+  readonly shown?: Omit<TileGrid, 'shown'>;
 }
 
 export interface CutImage extends TileGrid {

@@ -13,6 +13,7 @@ import { childrenOf, killNow } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import {
+  ANYRES_MODELS,
   CANVAS_MODELS,
   GGUF_MODELS,
   LINE_MODELS,
@@ -72,11 +73,10 @@ interface Completion {
 }
 
 const MODELS = [
-  ...[...VISION_MODELS, ...QWEN_MODELS, ...LINE_MODELS, ...SQUARE_MODELS, ...CANVAS_MODELS].map(
-    (name) => {
-      return { name, format: 'safetensors', path: visionFolder(name) };
-    },
-  ),
+  ...[
+    ...[...VISION_MODELS, ...QWEN_MODELS, ...LINE_MODELS],
+    ...[...SQUARE_MODELS, ...CANVAS_MODELS, ...ANYRES_MODELS],
+  ].map((name) => ({ name, format: 'safetensors', path: visionFolder(name) })),
   ...GGUF_MODELS.map(([name]) => ({ name, format: 'GGUF', path: visionGguf(name) })),
 ];
 
@@ -285,7 +285,7 @@ describe('SmolVLM, over every API', () => {
   });
 });
 
-test.each([...SQUARE_MODELS, ...LINE_MODELS])(
+test.each([...SQUARE_MODELS, ...LINE_MODELS, ...ANYRES_MODELS])(
   '%s says the same in chunks shorter than its images, of several chats at once',
   async (name) => {
     const flags = ['--precision', 'fp32', '--max-num-batched-tokens', '9', '--max-num-seqs', '4'];

@@ -8,6 +8,7 @@ import type { EncoderPrecision } from '../../src/model/encoder/encoder-nodes.ts'
 import { textModelTensor } from '../../src/model/huggingface/text-config.ts';
 import { buildVision } from '../../src/model/vision/build-vision.ts';
 import { type ShownImage, shownImage } from '../../src/model/vision/placeholder.ts';
+import { numPackedRows, packedRows } from '../../src/model/vision/packed-rows.ts';
 import { embeddingWidth, towerParameters } from '../../src/model/vision/tower-size.ts';
 import { visionInputs } from '../../src/model/vision/vision-inputs.ts';
 import type { VisionConfig } from '../../src/model/vision/vision-part.ts';
@@ -16,6 +17,7 @@ import { Session } from '../../src/ort/session.ts';
 import { Tensor } from '../../src/ort/tensor.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import {
+  ANYRES_MODELS,
   CANVAS_MODELS,
   GGUF_MODELS,
   inspectedVision,
@@ -37,6 +39,7 @@ const MODELS = [
   ...LINE_MODELS.map((name) => [name, 'lines'] as const),
   ...SQUARE_MODELS.map((name) => [name, 'square'] as const),
   ...CANVAS_MODELS.map((name) => [name, 'canvas'] as const),
+  ...ANYRES_MODELS.map((name) => [name, 'anyres'] as const),
 ];
 
 const SQUARE_LAYER = 4 * (24 * 24 + 24) + 24 * 40 + 40 + 40 * 24 + 24 + 4 * 24;
@@ -60,6 +63,8 @@ const PARAMETERS = {
   internvl: INTERN,
   // Biases of its attention are zeros.
   'internvl-plain': INTERN,
+  // Places of 9 patches and the class token, and what ends a line.
+  'llava-next': 48 * 24 + 10 * 24 + 24 + 48 + 2 * SQUARE_LAYER + (24 * 32 + 32 + 32 * 32 + 32) + 32,
   'llava-siglip': 192 * 24 + 24 + 16 * 24 + 3 * SQUARE_LAYER + (24 * 32 + 32 * 32),
 };
 
@@ -80,18 +85,18 @@ async function open(
   return new Session(path, { intraOpThreads: 1 });
 }
 
-/** Embeddings of all tiles of an image, one after the other. */
-function embed(session: Session, image: Pixels, { cutting, shape }: Seeing): Float32Array {
-  const { tiles, ...grid } = cutImage(image, cutting);
-  return Float32Array.from(
-    tiles.flatMap(({ data }) => {
-      const inputs = visionTensors(visionInputs(data, grid, shape));
-      const [made] = runForOutputs(session, inputs, ['embeddings']);
-      const values = made instanceof Tensor ? Array.from(made.data, Number) : [];
-      for (const tensor of [made, ...inputs.values()]) tensor?.release();
-      return values;
-    }),
-  );
+/** Embeddings of all tiles of an image, one after the other, or as they are packed. */
+function embed(session: Session, image: Pixels, config: Seeing): Float32Array {
+  const { tiles, ...grid } = cutImage(image, config.cutting);
+  const parts = tiles.map(({ data }) => {
+    const inputs = visionTensors(visionInputs(data, grid, config.shape));
+    const [made] = runForOutputs(session, inputs, ['embeddings']);
+    const values = made instanceof Tensor ? Float32Array.from(made.data, Number) : [];
+    for (const tensor of [made, ...inputs.values()]) tensor?.release();
+    return Float32Array.from(values);
+  });
+  if (config.kind === 'anyres') return packedRows(parts, grid, config.shape.patches);
+  return Float32Array.from(parts.flatMap((values) => [...values]));
 }
 
 /** Tokens of an image of so many cells, besides its text. */
@@ -128,9 +133,13 @@ describe.each(MODELS)('%s', (name, kind) => {
         expect([cut.rows, cut.columns]).toEqual([rows, columns]);
         const bytes = Buffer.concat(cut.tiles.map(({ data }) => data));
         expect(bytes.toString('base64')).toBe(patches);
-        const tokens = tokensOf(name, kind, rows, columns);
+        const tokens =
+          kind === 'anyres'
+            ? { tokensPerTile: numPackedRows(cut, 9) }
+            : tokensOf(name, kind, rows, columns);
         expect(shownImage(cut, config)).toEqual({ placeholder, ...tokens });
-        const numTokens = cut.tiles.length * tokens.tokensPerTile;
+        const numTiles = kind === 'anyres' ? 1 : cut.tiles.length;
+        const numTokens = numTiles * tokens.tokensPerTile;
         expect(embeddings).toHaveLength(numTokens * embeddingWidth(config.shape));
         expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
       }

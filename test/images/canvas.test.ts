@@ -51,6 +51,8 @@ test('an image of which little is to be seen is one tile', () => {
   const cutting = { kind: 'canvas', ...PUBLISHED, tileSide: 4 } as const;
   const image = { width: 16, height: 4, data: new Uint8Array(16 * 4 * 3) };
   expect(cutImage(image, cutting).tiles).toHaveLength(5);
-  const { tiles, rows, columns } = cutImage(image, inLowDetail(cutting));
-  expect([tiles.length, rows, columns]).toEqual([1, 0, 0]);
+  for (const minTiles of [1, 3]) {
+    const { tiles, rows, columns } = cutImage(image, inLowDetail({ ...cutting, minTiles }));
+    expect([tiles.length, rows, columns]).toEqual([1, 0, 0]);
+  }
 });

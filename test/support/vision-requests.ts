@@ -23,7 +23,7 @@ export async function visionRequests(
   name: string,
   imageToken: number,
   facts: (
-    image: { readonly rows: number; readonly columns: number },
+    image: { readonly rows: number; readonly columns: number; readonly placeholder: string },
     start: number,
   ) => { readonly numTokens: number } & Omit<PromptEmbeddings, 'start' | 'rows'>,
 ): Promise<VisionRequest[]> {

@@ -25,6 +25,9 @@ export const SQUARE_MODELS = ['gemma3', 'llava', 'llava-siglip'] as const;
 /** Those whose images are canvases of tiles (scripts/references/internvl_vision.py). */
 export const CANVAS_MODELS = ['internvl', 'internvl-plain'] as const;
 
+/** Those whose images are tiles with margins (scripts/references/llava_next_vision.py). */
+export const ANYRES_MODELS = ['llava-next'] as const;
+
 /** Those that are GGUF files too (scripts/references/gguf_vision.py), by how they see. */
 export const GGUF_MODELS = [
   ['smolvlm', 'tiles'],

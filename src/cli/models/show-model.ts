@@ -90,7 +90,7 @@ function tokensInWords(config: VisionConfig): string {
   if (config.kind === 'square') {
     return `squares of ${config.cutting.side} pixels, ${config.tokensPerTile} tokens each`;
   }
-  if (config.kind === 'tiles' || config.kind === 'canvas') {
+  if (config.kind === 'tiles' || config.kind === 'canvas' || config.kind === 'anyres') {
     return `tiles of ${config.cutting.tileSide} pixels, ${config.tokensPerTile} tokens each`;
   }
   const { patchSide, merge } = config.cutting;

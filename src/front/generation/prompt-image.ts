@@ -1,12 +1,22 @@
 /** Images of prompts, which have embeddings in place of some tokens. */
 import { isEmbedding } from '../../engine/prompt-embeddings.ts';
 import type { EmbeddingGrid, PromptEmbeddings } from '../../engine/request.ts';
+import type { TileGrid } from '../../images/tiles.ts';
 
 /** Tile of an image, and the position of its first embedding in the prompt. */
 export interface PlacedTile {
   readonly start: number;
   /** SHA-256 of its pixels, see ReadTiles. */
   readonly hash: string;
+}
+
+/** Tiles of which an encoder makes embeddings one by one, before they become an image's. */
+export interface ImageParts {
+  readonly grid: TileGrid;
+  /** SHA-256 of the pixels of each, see ReadTiles. */
+  readonly hashes: readonly string[];
+  /** Embeddings of each. */
+  readonly tokens: number;
 }
 
 /** An image of a prompt. Its pixels are made again where its embeddings have to be computed. */
@@ -16,6 +26,8 @@ export interface PromptImage {
   readonly inDetail: boolean;
   readonly tiles: readonly PlacedTile[];
   readonly tokensPerTile: number;
+  /** Tiles that its one tile is packed of, where they are seen by themselves; left out where they are not. */
+  readonly parts?: ImageParts | undefined;
   /** Tokens of each line of a tile, between which the prompt has one of text; left out where it has none. */
   readonly tokensPerLine?: number | undefined;
   /** How tokens of its tile lie in the image, where their positions depend on it. */

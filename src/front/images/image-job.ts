@@ -82,14 +82,15 @@ async function readTiles(
   { file, cutting, wantsPixels }: TilesJob,
 ): Promise<ReadTiles> {
   const image = await decoder.decode(file, LIMITS_OF_DECODING, 'on white');
-  const { tiles, rows, columns } = cutImage(image, cutting);
+  const { tiles, ...told } = cutImage(image, cutting);
+  const { rows, columns } = told;
   // The same patches may lie in another grid.
   const isInCells = cutting.kind === 'grid' || cutting.kind === 'lines';
   const grid = isInCells ? `${rows}x${columns}` : '';
   const hashes = tiles.map(({ data }) =>
     createHash('sha256').update(grid).update(data).digest('hex'),
   );
-  return { rows, columns, hashes, pixels: wantsPixels ? tiles.map(({ data }) => data) : [] };
+  return { ...told, hashes, pixels: wantsPixels ? tiles.map(({ data }) => data) : [] };
 }
 
 function inType(numbers: Float32Array<ArrayBuffer>, datatype: ImageType): ImageData {

@@ -7,6 +7,7 @@ import { type Cutting, inLowDetail } from '../../images/cut-image.ts';
 import type { TileGrid } from '../../images/tiles.ts';
 import { LIMITS } from '../../limits.ts';
 import { once } from '../../once.ts';
+import { ownTurn } from '../../own-turn.ts';
 import type { Caller } from '../caller.ts';
 import type {
   EmbeddedImages,
@@ -35,6 +36,11 @@ export interface VisionFormat {
   readonly hiddenSize: number;
   /** How an image with such a grid of tiles, or of cells, is shown. */
   shown(grid: TileGrid): ShownImage;
+  /** Embeddings of the whole image from those of its tiles; left out where these are seen as they are. */
+  readonly packing?: {
+    readonly tokensPerPart: number;
+    packed(parts: readonly Rows[], grid: TileGrid): Rows;
+  };
   /** Inputs of the encoder for a tile of an image. */
   inputs(pixels: Uint8Array, grid: TileGrid): readonly NumberValue[];
 }
@@ -76,7 +82,7 @@ export class Vision implements ImageCutter, ImageEmbedder {
       if (found === undefined) {
         const job = { file, cutting: this.#cutting(inDetail), wantsPixels: false };
         const { hashes, ...read } = await pool.tiles(job, caller);
-        found = { ...format.shown(read), hashes };
+        found = { ...format.shown(read), ...this.#places(hashes, read) };
         this.#cut.set(key, found);
       }
       cut.push({ file, inDetail, ...found });
@@ -92,7 +98,8 @@ export class Vision implements ImageCutter, ImageEmbedder {
   ): Promise<EmbeddedImages> {
     const { hiddenSize } = this.#options.format;
     const numTokens = images.reduce(
-      (sum, { tiles, tokensPerTile }) => sum + tiles.length * tokensPerTile,
+      (sum, { tiles, tokensPerTile, parts }) =>
+        sum + tiles.length * tokensPerTile + (parts?.hashes.length ?? 0) * (parts?.tokens ?? 0),
       0,
     );
     const bytes = numTokens * hiddenSize * Float32Array.BYTES_PER_ELEMENT;
@@ -117,13 +124,24 @@ export class Vision implements ImageCutter, ImageEmbedder {
     const { tokensPerLine = tokensPerTile } = image;
     const job = { file, cutting: this.#cutting(inDetail), wantsPixels: true };
     let reading: Promise<ReadTiles> | undefined;
-    const embeddings: PromptEmbeddings[] = [];
-    for (const [index, { start, hash }] of tiles.entries()) {
-      const rows = await this.#known.of(`${hash} ${salt}`, caller.signal, async () => {
+    const rowsOf = (hash: string, index: number) =>
+      this.#known.of(`${hash} ${salt}`, caller.signal, async () => {
         reading ??= this.#options.pool.tiles(job, caller);
         const { pixels, ...read } = await reading;
         return await this.#encode(pixels[index] ?? new Uint8Array(), read, caller);
       });
+    const { packing } = this.#options.format;
+    if (image.parts !== undefined && packing !== undefined) {
+      const parts: Rows[] = [];
+      for (const [index, hash] of image.parts.hashes.entries())
+        parts.push(await rowsOf(hash, index));
+      await ownTurn();
+      const rows = packing.packed(parts, image.parts.grid);
+      return tiles.map(({ start }) => ({ start, rows }));
+    }
+    const embeddings: PromptEmbeddings[] = [];
+    for (const [index, { start, hash }] of tiles.entries()) {
+      const rows = await rowsOf(hash, index);
       const attentionEnd = seesWhole ? start + tokensPerTile : undefined;
       if (tokensPerLine < tokensPerTile) {
         embeddings.push(...linesOf(rows, start, tokensPerTile / tokensPerLine, tokensPerLine));
@@ -137,6 +155,21 @@ export class Vision implements ImageCutter, ImageEmbedder {
       }
     }
     return embeddings;
+  }
+
+  /** Hashes that an image's places in a prompt are known by: of tiles that are packed, one of all. */
+  #places(
+    hashes: readonly string[],
+    read: Omit<ReadTiles, 'hashes'>,
+  ): Pick<CutImage, 'hashes' | 'parts'> {
+    const { packing } = this.#options.format;
+    if (packing === undefined) return { hashes };
+    const { rows, columns, shown } = read;
+    const grid = { rows, columns, ...(shown && { shown }) };
+    const whole = createHash('sha256')
+      .update(JSON.stringify([grid, hashes]))
+      .digest('hex');
+    return { hashes: [whole], parts: { grid, hashes, tokens: packing.tokensPerPart } };
   }
 
   #cutting(inDetail: boolean): Cutting {

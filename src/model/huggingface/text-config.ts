@@ -6,6 +6,7 @@ export const MULTIMODAL_TYPES = [
   'idefics3',
   'internvl',
   'llava',
+  'llava_next',
   'mistral3',
   'qwen2_vl',
   'qwen2_5_vl',
@@ -51,7 +52,11 @@ const LEFT_OUT: Readonly<Record<string, object>> = {
 };
 
 /** Text models of those whose configurations may leave that out. */
-const LEFT_OUT_TYPES: Readonly<Record<string, string>> = { internvl: 'qwen2', llava: 'llama' };
+const LEFT_OUT_TYPES: Readonly<Record<string, string>> = {
+  internvl: 'qwen2',
+  llava: 'llama',
+  llava_next: 'llama',
+};
 
 const multimodalSchema = z.looseObject({
   model_type: z.enum(MULTIMODAL_TYPES),
@@ -68,7 +73,7 @@ const PREFIXES = [
   [/^model\.(language_model|text_model)\./, 'model.'],
   // Beside it, the parts of Gemma 3 that see: the tower is that of Idefics 3.
   [/^(model\.)?vision_tower\.(vision_model\.)?/, 'model.vision_model.'],
-  [/^model\.(?=multi_modal_projector\.)/, ''],
+  [/^model\.(?=multi_modal_projector\.|image_newline$)/, ''],
   // And that of Qwen-VL.
   [/^model\.(?=visual\.)/, ''],
   // As Nemotron-H is published.
@@ -87,7 +92,7 @@ export function textModelConfig(json: unknown): unknown {
   const parsed = multimodalSchema.safeParse(json);
   if (!parsed.success) return json;
   const { text_config: inner, tie_word_embeddings: isTied, ...outer } = parsed.data;
-  const isLlava = outer.model_type === 'llava';
+  const isLlava = outer.model_type === 'llava' || outer.model_type === 'llava_next';
   const modelType = inner.model_type ?? LEFT_OUT_TYPES[outer.model_type] ?? outer.model_type;
   return {
     ...(isLlava && LEFT_OUT[modelType]),

@@ -26,7 +26,8 @@ const towerSchema = z.discriminatedUnion('model_type', [
   }),
 ]);
 
-const configSchema = z.looseObject({
+/** LLaVA's, with a tower of CLIP or SigLIP. */
+export const llavaSchema = z.looseObject({
   image_token_index: z.int().nonnegative().nullish(),
   image_token_id: z.int().nonnegative().nullish(),
   projector_hidden_act: encoderActivation.default('gelu'),
@@ -74,10 +75,10 @@ export function isLlavaConfig(config: unknown): boolean {
  * @throws {ModelError} if it is damaged, or describes what no graph can be built of
  */
 export function parseLlavaConfig(files: VisionFiles, textSize: number): SquareVision {
-  const model = checked(files.config, configSchema);
+  const model = checked(files.config, llavaSchema);
   const images = checked(files.images, imagesSchema);
   const { image_token: stated } = checked(files.processor, processorSchema);
-  const tower = towerOf(model, files.config.origin);
+  const tower = llavaTower(model, files.config.origin);
   const cutting = cuttingOf(images, files.images.origin);
   const { image_size: tileSide } = model.vision_config;
   if (cutting.side !== tileSide) {
@@ -118,8 +119,11 @@ export function parseLlavaConfig(files: VisionFiles, textSize: number): SquareVi
   };
 }
 
-/** The layers up to the one whose sum is seen. */
-function towerOf(model: z.output<typeof configSchema>, origin: string): TowerConfig {
+/**
+ * The layers up to the one whose sum is seen.
+ * @throws {ModelError} naming the file as `origin`
+ */
+export function llavaTower(model: z.output<typeof llavaSchema>, origin: string): TowerConfig {
   const { vision_config: config, vision_feature_layer: layer } = model;
   const isClip = config.model_type === 'clip_vision_model';
   const strategy = isClip ? 'default' : 'full';

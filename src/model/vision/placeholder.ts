@@ -1,5 +1,6 @@
 /** Texts that stand for an image in a prompt, as a family's processor writes them. */
 import type { TileGrid } from '../../images/tiles.ts';
+import { numPackedRows } from './packed-rows.ts';
 import type { TileVision } from './vision-config.ts';
 import type { VisionConfig } from './vision-part.ts';
 
@@ -23,6 +24,7 @@ export function imageMark(config: VisionConfig): string {
     case 'canvas':
       return config.texts.image;
     case 'grid':
+    case 'anyres':
       return config.imageToken;
     case 'lines':
       return config.texts.image;
@@ -40,6 +42,10 @@ export function shownImage(grid: TileGrid, config: VisionConfig): ShownImage {
     const { texts, tokensPerTile, seesWhole } = config;
     const text = `${texts.before}${texts.image.repeat(tokensPerTile)}${texts.after}`;
     return { placeholder: text, tokensPerTile, ...(seesWhole && { seesWhole }) };
+  }
+  if (config.kind === 'anyres') {
+    const tokensPerTile = numPackedRows(grid, config.tokensPerTile);
+    return { placeholder: config.imageToken.repeat(tokensPerTile), tokensPerTile };
   }
   const { rows: height, columns: width } = grid;
   if (config.kind === 'canvas') {

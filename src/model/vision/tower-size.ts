@@ -12,7 +12,7 @@ export function towerParameters(shape: VisionShape): number {
 const linear = (inFeatures: number, outFeatures: number) => (inFeatures + 1) * outFeatures;
 const product = (inFeatures: number, outFeatures: number) => inFeatures * outFeatures;
 
-function ofTiles({ tower, connector, textSize }: TileShape): number {
+function ofTiles({ tower, connector, textSize, lineEnd }: TileShape): number {
   const { hiddenSize: width, intermediateSize, numLayers, patchSide, trainedPatches } = tower;
   const { classToken, inputNorm, patchBias } = tower.style;
   const places = tileTokens(trainedPatches, tower) + (classToken ? 1 : 0) + (patchBias ? 1 : 0);
@@ -25,7 +25,8 @@ function ofTiles({ tower, connector, textSize }: TileShape): number {
     patches +
     numLayers * (attention + feedForward) +
     norms * norm +
-    ofConnector(connector, width, textSize)
+    ofConnector(connector, width, textSize) +
+    (lineEnd === undefined ? 0 : textSize)
   );
 }
 

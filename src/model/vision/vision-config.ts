@@ -41,6 +41,8 @@ export interface TileShape extends Normalization {
   /** Whole patches along each side of it; what is left of a tile is not seen. */
   readonly patches: number;
   readonly connector: Connector;
+  /** Whether an embedding follows those of each tile that ends a line; left out where none does. */
+  readonly lineEnd?: true;
   /** Channels of the text model. */
   readonly textSize: number;
 }

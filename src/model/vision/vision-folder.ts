@@ -6,6 +6,7 @@ import { SafetensorsWeights, weightFiles } from '../huggingface/safetensors.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { isGguf } from '../gguf/gguf-names.ts';
 import { inspectMmproj } from './mmproj.ts';
+import { isAnyresConfig, parseAnyresConfig } from './anyres-config.ts';
 import { isCanvasConfig, parseCanvasConfig } from './canvas-config.ts';
 import { internWeights } from './intern-weights.ts';
 import { isGridConfig, parseGridConfig } from './grid-config.ts';
@@ -61,6 +62,7 @@ function parserOf(
   if (isGridConfig(config)) return parseGridConfig;
   if (isLineConfig(config)) return parseLineConfig;
   if (isLlavaConfig(config)) return parseLlavaConfig;
+  if (isAnyresConfig(config)) return parseAnyresConfig;
   if (isCanvasConfig(config)) return parseCanvasConfig;
   return isSquareConfig(config) ? parseSquareConfig : null;
 }

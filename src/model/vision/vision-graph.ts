@@ -6,7 +6,7 @@ import { emitActivation } from '../graph/activation.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { MIDDLE, patchPlaces, patchWeights, tileKernel } from './patch-embedding.ts';
 import { tileTokens } from './siglip-tower.ts';
-import { LAYERS, TOWER } from './tensor-names.ts';
+import { LAYERS, LINE_END, TOWER } from './tensor-names.ts';
 import { emitConnector } from './tile-connector.ts';
 import type { TileShape } from './vision-config.ts';
 
@@ -80,12 +80,32 @@ class VisionEmitter {
     const { weights } = this.#options;
     const into = { graph, nodes: this.#nodes, weights, shape: this.#shape };
     const connected = emitConnector(into, this.#withoutClassToken(normed));
-    this.#reshape('embeddings', connected, [-1, tokens, textSize]);
-    graph.output('embeddings', 'float', ['tiles', tokens, textSize]);
+    const dims = [-1, tokens, textSize];
+    const endsLines = this.#shape.lineEnd === true;
+    if (endsLines) this.#endLines(this.#reshape('connected', connected, dims), tokens);
+    else this.#reshape('embeddings', connected, dims);
+    graph.output('embeddings', 'float', ['tiles', tokens + (endsLines ? 1 : 0), textSize]);
     for (const norm of this.#options.showsNorms ? visionNorms(this.#shape) : []) {
       graph.output(norm, 'float', ['patches', hiddenSize]);
     }
     return graph;
+  }
+
+  /** Adds a row to those of each tile: zeros, to which a table of zeros before that row is added. */
+  #endLines(rows: string, tokens: number): string {
+    const graph = this.#graph;
+    const { textSize } = this.#shape;
+    const pads = BigInt64Array.of(0n, 0n, 0n, 0n, 1n, 0n);
+    const padded = graph.node('ends/Padded', 'Pad', [
+      rows,
+      graph.initializer('ends/pads', 'int64', [6], pads),
+    ]);
+    const ends = graph.initializer(LINE_END, 'float', [tokens + 1, textSize], async () => {
+      const table = new Float32Array((tokens + 1) * textSize);
+      table.set(await this.#options.weights.get(LINE_END, [textSize]), tokens * textSize);
+      return table;
+    });
+    return graph.node('embeddings', 'Add', [padded, ends]);
   }
 
   get #tokens(): number {

@@ -1,4 +1,5 @@
 import type { WeightSource } from '../huggingface/weights.ts';
+import type { AnyresVision } from './anyres-config.ts';
 import type { CanvasVision } from './canvas-config.ts';
 import type { GridVision } from './grid-config.ts';
 import type { GridShape } from './grid-shape.ts';
@@ -10,7 +11,13 @@ import type { TileShape, TileVision } from './vision-config.ts';
 export type VisionShape = TileShape | GridShape;
 
 /** How a model sees: tiles of an image, patches of it in about its own size, lines of them, or one square. */
-export type VisionConfig = TileVision | CanvasVision | GridVision | LineVision | SquareVision;
+export type VisionConfig =
+  | TileVision
+  | CanvasVision
+  | AnyresVision
+  | GridVision
+  | LineVision
+  | SquareVision;
 
 /** The part of a model that sees. */
 export interface VisionPart {

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../../src/front/caller.ts';
 import type { ReadTiles, TilesJob } from '../../../src/front/images/image-job.ts';
 import { QueueFullError } from '../../../src/front/queue/admission.ts';
-import { Vision, type VisionOptions } from '../../../src/front/vision/vision.ts';
+import { Vision, type VisionFormat, type VisionOptions } from '../../../src/front/vision/vision.ts';
 import { LIMITS } from '../../../src/limits.ts';
 
 const SIDE = 2;
@@ -18,7 +18,7 @@ class Eyes {
   encoding: Promise<void> = Promise.resolve();
   readonly vision: Vision;
 
-  constructor(hiddenSize = HIDDEN) {
+  constructor(hiddenSize = HIDDEN, packing?: VisionFormat['packing']) {
     const pool = { tiles: async (job: TilesJob) => this.#read(job) };
     const encoder: VisionOptions['encoder'] = {
       infer: async ([input], _, { signal }) => {
@@ -41,6 +41,7 @@ class Eyes {
         },
         tokenId: 7,
         hiddenSize,
+        ...(packing && { packing }),
         shown: ({ rows, columns }) => ({
           placeholder: `<${rows}x${columns}>`,
           tokensPerTile: TOKENS,
@@ -164,4 +165,42 @@ test('requests hold so many embeddings, until they are over or have failed', asy
   await expect(vision.embed([IMAGE], '', callerOf('a', left))).rejects.toThrow('gone');
   (await vision.embed([IMAGE], '', callerOf())).release();
   held.release();
+});
+
+describe('tiles that are packed', () => {
+  /** The first row of each. */
+  const packing: VisionFormat['packing'] = {
+    tokensPerPart: TOKENS,
+    packed: (parts) => Float32Array.from(parts.flatMap((rows) => [...rows.subarray(0, HIDDEN)])),
+  };
+
+  test('have one place, by a hash of all of them, and rows of their own that are kept', async () => {
+    const { vision, encoded } = new Eyes(HIDDEN, packing);
+    const [image] = await vision.cut([{ file: FILE, detail: 'auto' }], callerOf());
+    const grid = { rows: 1, columns: 2 };
+    const parts = { grid, hashes: ['10', '20', '30'], tokens: TOKENS };
+    expect(image).toMatchObject({ parts, hashes: [expect.stringMatching(/^[0-9a-f]{64}$/)] });
+    const placed = { ...IMAGE, parts, tiles: [{ start: 5, hash: image?.hashes[0] ?? '' }] };
+    for (let turn = 0; turn < 2; turn++) {
+      const made = await vision.embed([placed], '', callerOf());
+      const rows = Float32Array.from([10, 20, 30].flatMap((first) => Array(HIDDEN).fill(first)));
+      expect(made.embeddings).toEqual([{ start: 5, rows }]);
+      made.release();
+    }
+    expect(encoded).toEqual([10, 20, 30]);
+    const [low] = await vision.cut([{ file: FILE, detail: 'low' }], callerOf());
+    expect(low?.hashes).not.toEqual(image?.hashes);
+  });
+
+  test('are charged to their client beside what they become', async () => {
+    // A little more than a client may hold, by three tokens of the whole and of each part.
+    const size = Math.ceil((LIMITS.clientImageEmbeddingBytes + 1) / (4 * TOKENS * 4));
+    const { vision } = new Eyes(size, packing);
+    const parts = { grid: { rows: 1, columns: 2 }, hashes: ['10', '20', '30'], tokens: TOKENS };
+    const image = { ...IMAGE, parts, tiles: [{ start: 5, hash: 'all' }] };
+    await expect(vision.embed([image], '', callerOf())).rejects.toThrow(QueueFullError);
+    const { parts: _parts, ...alone } = image;
+    const made = await vision.embed([alone], '', callerOf());
+    made.release();
+  });
 });

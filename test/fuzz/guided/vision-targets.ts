@@ -2,9 +2,11 @@
 import { ImageError } from '../../../src/images/image-error.ts';
 import { lineGrid } from '../../../src/images/lines.ts';
 import { cellGrid } from '../../../src/images/patches.ts';
+import { anyresGrid } from '../../../src/images/anyres.ts';
 import { canvasGrid } from '../../../src/images/canvas.ts';
 import type { Size } from '../../../src/images/preprocess.ts';
 import { type TileGrid, tileGrid } from '../../../src/images/tiles.ts';
+import { isAnyresConfig, parseAnyresConfig } from '../../../src/model/vision/anyres-config.ts';
 import { isCanvasConfig, parseCanvasConfig } from '../../../src/model/vision/canvas-config.ts';
 import { IMAGE_LIMITS } from '../../../src/image-limits.ts';
 import { parseGgufHeader } from '../../../src/model/gguf/gguf-header.ts';
@@ -42,6 +44,8 @@ function gridOf(size: Size, config: VisionConfig): TileGrid {
       return { rows: 0, columns: 0 };
     case 'tiles':
       return tileGrid(size, config.cutting);
+    case 'anyres':
+      return anyresGrid(size, config.cutting);
     case 'canvas':
       return canvasGrid(size, config.cutting);
   }
@@ -143,14 +147,38 @@ const CANVASES = {
   processor: { image_seq_length: 4 },
 };
 
+const MARGINS = {
+  config: {
+    ...CROPS.config,
+    model_type: 'llava_next',
+    image_grid_pinpoints: [
+      [32, 64],
+      [64, 64],
+    ],
+  },
+  images: {
+    size: { shortest_edge: 32 },
+    crop_size: { height: 32, width: 32 },
+    image_grid_pinpoints: [
+      [32, 64],
+      [64, 64],
+    ],
+  },
+  processor: { image_token: '<image>', patch_size: 8 },
+};
+
 const visionConfig: Target = {
   name: 'vision-config',
-  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS, CANVASES].map((files) => JSON.stringify(files)),
+  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS, CANVASES, MARGINS].map((files) =>
+    JSON.stringify(files),
+  ),
   dictionary: [
     ...[
       'qwen2_vl',
       'internvl',
       'max_patches',
+      'llava_next',
+      'image_grid_pinpoints',
       'downsample_ratio',
       'idefics3',
       'gemma3',
@@ -176,7 +204,8 @@ const visionConfig: Target = {
     const { config, images, processor }: Partial<Record<string, unknown>> = Object(json);
     const of = (content: unknown) => ({ json: content ?? {}, origin: 'x.json' });
     const files = { config: of(config), images: of(images), processor: of(processor) };
-    const canvases = isCanvasConfig(config) ? parseCanvasConfig : parseVisionConfig;
+    const margins = isAnyresConfig(config) ? parseAnyresConfig : parseVisionConfig;
+    const canvases = isCanvasConfig(config) ? parseCanvasConfig : margins;
     const tiles = isSquareConfig(config) ? parseSquareConfig : canvases;
     const others = isLlavaConfig(config) ? parseLlavaConfig : tiles;
     const squares = isLineConfig(config) ? parseLineConfig : others;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ModelError } from '../../../src/model/model-error.ts';
 import { parseCanvasConfig } from '../../../src/model/vision/canvas-config.ts';
+import { shownImage } from '../../../src/model/vision/placeholder.ts';
 import { textModelConfig } from '../../../src/model/huggingface/text-config.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -45,6 +46,13 @@ describe('a configuration', () => {
     });
   });
 
+  it('shows an image without tiles as one, others with all of the image as one more', () => {
+    const one = { tokensPerTile: 256, placeholder: `<img>${'<IMG_CONTEXT>'.repeat(256)}</img>` };
+    expect(shownImage({ rows: 0, columns: 0 }, parsed({}))).toEqual(one);
+    const { placeholder } = shownImage({ rows: 2, columns: 3 }, parsed({}));
+    expect(placeholder.split('<IMG_CONTEXT>')).toHaveLength(7 * 256 + 1);
+  });
+
   it('has a text model of Qwen 2 where it does not say which', () => {
     const { model_type: type } = Object(textModelConfig({ model_type: 'internvl' })) as Fields;
     expect(type).toBe('qwen2');
@@ -59,6 +67,9 @@ describe('a configuration', () => {
     ['another layer', { config: { vision_feature_layer: -2 } }, /vision_feature_layer/],
     ['the class token', { config: { vision_feature_select_strategy: 'full' } }, /strategy/],
     ['other tiles', { images: { size: { height: 384, width: 384 } } }, /sees 448 x 448/],
+    ['tiles that are wider', { images: { size: { height: 448, width: 384 } } }, /384 x 448 pixels/],
+    ['no room for the whole', { images: { max_patches: 256 } }, /max_patches/],
+    ['no resizing', { images: { do_resize: false } }, /do_resize/],
     ['no tiles', { images: { max_patches: 0 } }, /max_patches/],
     ['thousands of tiles', { images: { max_patches: 4096 } }, /max_patches/],
     ['more tiles at least than at most', { images: { min_patches: 13 } }, /min_patches is more/],
