@@ -57,6 +57,13 @@ CASES = {
     "falcon-h1-norm": {},
     "minicpm": {},
     "minimax-m2": {},
+    "deepseek-v2-lite": {},
+    "deepseek-v2": {},
+    "deepseek-v3": {},
+    "glm4-moe-lite": {},
+    "minicpm3": {},
+    "glm4-moe": {},
+    "lfm2-moe": {},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }
