@@ -531,7 +531,9 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "deepseek-v2": lambda: deepseek_v2(
         topk_method="group_limited_greedy", n_shared_experts=1, rms_norm_eps=0.01
     ),
-    "deepseek-v3": lambda: deepseek_v3(rope_parameters=LATENT_YARN, rms_norm_eps=0.01),
+    "deepseek-v3": lambda: deepseek_v3(
+        rope_parameters={**LATENT_YARN, "mscale": 0.8}, rms_norm_eps=0.01
+    ),
     # With biases, and pairs of dimensions as elsewhere.
     "deepseek-v3-halves": lambda: deepseek_v3(
         rope_interleave=False, attention_bias=True, n_group=1, topk_group=1, norm_topk_prob=False
@@ -688,6 +690,7 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 # With the usual seed, rounding has a router pick another expert; of Falcon-H1, other seeds exceed the bounds
 # of quantized logits.
 SEEDS = {
+    "deepseek-v3": 1,
     "deepseek-v2-lite": 1,
     "ernie4.5-moe": 1,
     "glm4-moe": 3,
