@@ -73,6 +73,44 @@ def glm(model, config) -> PreTrainedModel:
     return model(config(**SHAPE, head_dim=16, partial_rotary_factor=0.5))
 
 
+# Keys of 32 dimensions, of which 8 turn, and values of 20.
+LATENT = {
+    **SHAPE,
+    "num_key_value_heads": 2,
+    "q_lora_rank": 24,
+    "kv_lora_rank": 16,
+    "qk_nope_head_dim": 24,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 20,
+}
+LATENT_YARN = {
+    **YARN,
+    "mscale": 1.0,
+    "mscale_all_dim": 0.8,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+}
+LATENT_EXPERTS = {
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 8,
+    "first_k_dense_replace": 1,
+    "n_group": 4,
+    "topk_group": 2,
+    "routed_scaling_factor": 1.5,
+}
+
+
+def deepseek_v2(**fields) -> PreTrainedModel:
+    config = transformers.DeepseekV2Config(**{**LATENT, **LATENT_EXPERTS, **fields})
+    return transformers.DeepseekV2ForCausalLM(config)
+
+
+def deepseek_v3(**fields) -> PreTrainedModel:
+    config = transformers.DeepseekV3Config(**{**LATENT, **LATENT_EXPERTS, **fields})
+    return transformers.DeepseekV3ForCausalLM(config)
+
+
 def stablelm(**fields) -> PreTrainedModel:
     config = transformers.StableLmConfig(**SHAPE, **fields, partial_rotary_factor=0.5)
     return transformers.StableLmForCausalLM(config)
@@ -486,6 +524,45 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             use_qk_norm=True,
         )
     ),
+    # As DeepSeek V2 Lite: queries without a latent, experts of all groups.
+    "deepseek-v2-lite": lambda: deepseek_v2(
+        q_lora_rank=None, n_group=1, topk_group=1, n_shared_experts=2, rope_parameters=LATENT_YARN
+    ),
+    "deepseek-v2": lambda: deepseek_v2(
+        topk_method="group_limited_greedy", n_shared_experts=1, rms_norm_eps=0.01
+    ),
+    "deepseek-v3": lambda: deepseek_v3(
+        rope_parameters={**LATENT_YARN, "mscale": 0.8}, rms_norm_eps=0.01
+    ),
+    # With biases, and pairs of dimensions as elsewhere.
+    "deepseek-v3-halves": lambda: deepseek_v3(
+        rope_interleave=False, attention_bias=True, n_group=1, topk_group=1, norm_topk_prob=False
+    ),
+    # Values as large as keys.
+    "glm4-moe-lite": lambda: transformers.Glm4MoeLiteForCausalLM(
+        transformers.Glm4MoeLiteConfig(
+            **{
+                **LATENT,
+                "v_head_dim": 32,
+                "n_routed_experts": 4,
+                "num_experts_per_tok": 2,
+                "moe_intermediate_size": 8,
+            }
+        )
+    ),
+    # As llama.cpp has its factors.
+    "minicpm3": lambda: transformers.MiniCPM3ForCausalLM(
+        transformers.MiniCPM3Config(
+            **{**LATENT, "v_head_dim": None},
+            rope_parameters={
+                "rope_type": "longrope",
+                "rope_theta": 1000.0,
+                "short_factor": [1.0, 1.1, 1.2, 1.3],
+                "long_factor": [1.0, 1.5, 2.0, 2.5],
+                "original_max_position_embeddings": ORIGINAL_LENGTH,
+            },
+        )
+    ),
     "ernie4.5-moe": lambda: transformers.Ernie4_5_MoeForCausalLM(
         transformers.Ernie4_5_MoeConfig(
             **SHAPE, moe_num_experts=4, moe_k=2, moe_intermediate_size=8
@@ -610,8 +687,11 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-# With the usual seed, rounding has a router pick another expert, or a scan of 16 dimensions multiply its errors.
+# With the usual seed, rounding has a router pick another expert; of Falcon-H1, other seeds exceed the bounds
+# of quantized logits.
 SEEDS = {
+    "deepseek-v3": 1,
+    "deepseek-v2-lite": 1,
     "ernie4.5-moe": 1,
     "glm4-moe": 3,
     "qwen3-moe": 2,

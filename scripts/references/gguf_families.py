@@ -57,6 +57,9 @@ CASES = {
     "falcon-h1-norm": {},
     "minicpm": {},
     "minimax-m2": {},
+    "deepseek-v2": {},
+    "deepseek-v3": {},
+    "glm4-moe-lite": {"first_k_dense_replace": 1},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
 }

@@ -1,3 +1,5 @@
+import type { DecoderSize, GgufTrait } from './gguf-names.ts';
+import type { LatentNames } from './latent.ts';
 import type { RecurrenceRules } from './recurrence.ts';
 
 /**
@@ -165,6 +167,8 @@ export interface Family {
   readonly hasSingleBlocks?: true;
   /** Left out where all layers attend: builds of such families keep their names. */
   readonly recurrence?: RecurrenceRules;
+  /** Left out where keys and values come from the hidden state; `queryKeyValue` is empty where they do not. */
+  readonly latentAttention?: LatentNames;
   /** Left out where layers attend to the text alone. */
   readonly crossAttention?: CrossAttentionNames;
   readonly tensors: {
@@ -179,9 +183,6 @@ export interface Family {
     readonly lmHead: string;
   };
 }
-
-/** Properties of a GGUF file that set it apart from others of its architecture. */
-export type GgufTrait = 'windows' | 'experts' | 'two norms';
 
 /** How GGUF files hold the models of a family. */
 export interface GgufNames {
@@ -217,16 +218,10 @@ export interface GgufNames {
   readonly imagePairs?: 'by kind' | 'in turns';
   /** Fields of config.json that GGUF files lack. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
+  /** Factor of YaRN's logarithmic multiplier in files; 1 if left out. */
+  readonly logMultiplierFactor?: number;
   /** Fields of its `rope_scaling` that they lack, if there is any. */
   readonly extraOfRope?: Readonly<Record<string, unknown>>;
-}
-
-/** A decoder's size, by what its configuration depends on. */
-export interface DecoderSize {
-  readonly layers: number;
-  readonly hidden: number;
-  readonly heads: number;
-  readonly headDim: number;
 }
 
 /** A family, and its GGUF files; null if llama.cpp does not have it. */

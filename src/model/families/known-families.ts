@@ -1,5 +1,6 @@
 import { APERTUS } from './apertus.ts';
 import { COHERES } from './cohere.ts';
+import { DEEPSEEKS } from './deepseek.ts';
 import { ERNIES } from './ernie.ts';
 import { EXAONE4 } from './exaone.ts';
 import { FALCONS } from './falcon.ts';
@@ -13,7 +14,7 @@ import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
-import { MINICPM } from './minicpm.ts';
+import { MINICPMS } from './minicpm.ts';
 import { MINIMAX_M2 } from './minimax.ts';
 import { MISTRALS } from './mistral.ts';
 import { NEMOTRON_HS } from './nemotron-h.ts';
@@ -41,6 +42,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...GPTS,
   GPT_OSS,
   ...COHERES,
+  ...DEEPSEEKS,
   ...GLMS,
   ...ERNIES,
   EXAONE4,
@@ -53,7 +55,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   APERTUS,
   HUNYUAN,
   ...LFMS,
-  MINICPM,
+  ...MINICPMS,
   MINIMAX_M2,
   ...NEMOTRON_HS,
   FALCON_H1,

@@ -1,4 +1,5 @@
-import type { GgufNames, GgufTrait } from '../families/family.ts';
+import type { GgufNames } from '../families/family.ts';
+import type { GgufTrait } from '../families/gguf-names.ts';
 import { KNOWN_FAMILIES } from '../families/known-families.ts';
 import { ModelError } from '../model-error.ts';
 

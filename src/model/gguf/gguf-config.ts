@@ -3,6 +3,7 @@ import { ModelError } from '../model-error.ts';
 import { architectureOf, type Architecture } from './architectures.ts';
 import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
+import { latentFields } from './latent-fields.ts';
 import { layerFields, same } from './layer-fields.ts';
 import { stateFields } from './state-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
@@ -31,6 +32,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     windows: window !== undefined,
     experts,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
+    correction: hasTensor(file, 'exp_probs_b.bias'),
   };
   const architecture = architectureOf(name, traits, path);
   // Those that predict further tokens are the last.
@@ -41,7 +43,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     same(metadata, key('attention.head_count'), path),
   );
   const headDim = number('attention.key_length') ?? hidden / heads;
-  if ((number('attention.value_length') ?? headDim) !== headDim) {
+  const latent = latentFields(file, name);
+  const isSameSize = (number('attention.value_length') ?? headDim) === headDim;
+  if (!isSameSize && number('attention.kv_lora_rank') === undefined) {
     throw new ModelError(`${path}: heads of values and keys of different sizes are not supported`);
   }
   const rotaryDim = number('rope.dimension_count') ?? headDim;
@@ -98,6 +102,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     shared_expert_intermediate_size: number('expert_shared_feed_forward_length'),
     bos_token_id: metadata.number('tokenizer.ggml.bos_token_id'),
     eos_token_id: endTokenIds(metadata),
+    first_k_dense_replace: number('leading_dense_block_count'),
+    n_shared_experts: number('expert_shared_count'),
+    ...latent,
     ...architecture.extra?.({ layers, hidden, heads, headDim }),
   };
   // Fields that are missing must not hide a family's default.
@@ -151,7 +158,7 @@ async function ropeScaling(
   file: GgufFile,
   name: string,
   positions: number,
-  { extraOfRope }: Architecture,
+  { extraOfRope, logMultiplierFactor = 1 }: Architecture,
 ) {
   const { metadata } = file;
   const number = (suffix: string) => metadata.number(`${name}.rope.${suffix}`);
@@ -182,6 +189,8 @@ async function ropeScaling(
   }
   const type = metadata.string(`${name}.rope.scaling.type`) ?? 'linear';
   const factor = number('scaling.factor') ?? number('scale_linear');
+  const multiplier = number('scaling.yarn_log_multiplier');
+  const mscale = multiplier && multiplier * logMultiplierFactor;
   if (type === 'none' || factor === undefined || (type === 'linear' && factor === 1)) return {};
   return {
     rope_scaling: {
@@ -190,8 +199,8 @@ async function ropeScaling(
       original_max_position_embeddings: original,
       beta_fast: number('scaling.yarn_beta_fast'),
       beta_slow: number('scaling.yarn_beta_slow'),
-      mscale: number('scaling.yarn_log_multiplier'),
-      mscale_all_dim: number('scaling.yarn_log_multiplier'),
+      mscale,
+      mscale_all_dim: mscale,
       llama_4_scaling_beta: metadata.number(`${name}.attention.temperature_scale`),
       ...extraOfRope,
     },

@@ -11,6 +11,7 @@ import { withRows } from '../quantize/stored-blocks.ts';
 import type { Architecture } from './architectures.ts';
 import { GgufFile } from './gguf-file.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
+import { expandingMatrix, latentParts } from './latent-tensors.ts';
 import { type StoredOrder, storedOrder } from './stored-order.ts';
 import { tensorPlaces } from './tensor-names.ts';
 import type { TensorPlace } from './tensor-place.ts';
@@ -40,6 +41,8 @@ export class GgufWeights implements WeightSource {
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
+    const parted = this.#parted(name);
+    if (parted !== null) return expandingMatrix(this.#file, parted, this.#config);
     const { place, stored, expert } = this.#require(name, shape);
     const values = await this.#file.read(stored, expert);
     // A file has what logarithms of steps are multiplied by.
@@ -53,6 +56,7 @@ export class GgufWeights implements WeightSource {
   }
 
   pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
+    if (this.#parted(name) !== null) return inOnePiece(this, name, shape);
     const { place, stored, expert } = this.#require(name, shape);
     return this.#orderOf(place) === null && place.kind !== 'decay'
       ? this.#file.pieces(stored, expert)
@@ -60,7 +64,10 @@ export class GgufWeights implements WeightSource {
   }
 
   typeOf(name: string): string | null {
-    return this.#find(name).tensor?.type.name ?? null;
+    const parted = this.#parted(name);
+    const tensor =
+      parted === null ? this.#find(name).tensor : this.#file.tensor(latentParts(parted).values);
+    return tensor?.type.name ?? null;
   }
 
   layout(name: string, shape: readonly number[]): StoredLayout | null {
@@ -90,6 +97,12 @@ export class GgufWeights implements WeightSource {
 
   async close(): Promise<void> {
     await this.#file.close();
+  }
+
+  /** Name of a tensor that a file has in two parts, as a whole; null of all others. */
+  #parted(name: string): string | null {
+    const { place, stored, tensor } = this.#find(name);
+    return place?.kind === 'latent' && tensor === undefined ? stored : null;
   }
 
   #orderOf(place: TensorPlace): StoredOrder | null {

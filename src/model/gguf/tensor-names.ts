@@ -1,5 +1,10 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { type LayerTensorNames, layerTensorNames, ofLayer } from '../families/family.ts';
+import {
+  type Family,
+  type LayerTensorNames,
+  layerTensorNames,
+  ofLayer,
+} from '../families/family.ts';
 import { expertsOf } from '../graph/expert-layers.ts';
 import { attends, hasMlp, recurrenceOf } from '../graph/layer-kinds.ts';
 import type { Architecture } from './architectures.ts';
@@ -33,7 +38,10 @@ export function tensorPlaces(
     const names = layerTensorNames(family, layer);
     const block = (to: string) => `blk.${layer}.${to}`;
     const recurrence = recurrenceOf(config, layer);
-    if (attends(config, layer)) addAttention(names, block, add);
+    if (attends(config, layer)) {
+      addAttention(names, block, add);
+      addLatent(family, (name) => ofLayer(family, layer, name), block, add);
+    }
     if (recurrence !== null) {
       addRecurrence(recurrence, family, (name) => ofLayer(family, layer, name), block, add);
     }
@@ -68,6 +76,23 @@ export function tensorPlaces(
     add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');
   }
   return places;
+}
+
+/** Adds the places of tensors of attention from latents. @param full of names relative to the layer */
+function addLatent(
+  { latentAttention: names }: Family,
+  full: (name: string) => string,
+  block: (name: string) => string,
+  add: AddPlace,
+): void {
+  if (names === undefined) return;
+  add(full(names.query), block('attn_q'), 'matrix');
+  add(full(names.queryDown), block('attn_q_a'), 'matrix');
+  add(full(names.queryNorm), block('attn_q_a_norm'), 'norm');
+  add(full(names.queryUp), block('attn_q_b'), 'matrix');
+  add(full(names.keyValueDown), block('attn_kv_a_mqa'), 'matrix');
+  add(full(names.keyValueNorm), block('attn_kv_a_norm'), 'norm');
+  add(full(names.keyValueUp), block('attn_kv_b'), 'latent');
 }
 
 function addAttention(

@@ -4,7 +4,7 @@ export interface TensorPlace {
   readonly name: string;
   /** End of a name that ends otherwise in safetensors; `.weight` if left out. */
   readonly suffix?: string;
-  readonly kind: 'matrix' | 'heads' | 'fused heads' | 'norm' | 'decay';
+  readonly kind: 'matrix' | 'heads' | 'fused heads' | 'norm' | 'decay' | 'latent';
   /** Parts of it that are of heads of values, in a file where these may be in another order. */
   readonly values?: ValueHeads;
 }

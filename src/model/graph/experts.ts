@@ -11,6 +11,7 @@ import {
 } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitActivation, emitGated, splitGates } from './activation.ts';
+import { ofGroups } from './expert-groups.ts';
 import { type ExpertLayer, expertLayers, type SharedExpertLayer } from './expert-layers.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
 
@@ -126,10 +127,11 @@ function pickExperts(
   graph: GraphBuilder,
   prefix: string,
   given: string,
-  { perToken, normalizesShares, scoring, shareFactor }: ExpertConfig,
+  experts: ExpertConfig,
   type: FloatType,
   correction: string | null,
 ): { shares: string; ids: string } {
+  const { perToken, normalizesShares, scoring, shareFactor } = experts;
   const scores = type === 'float' ? given : cast(graph, `${prefix}/Scores`, given, 'float');
   const softmax = (value: string) =>
     graph.node(`${value}/Softmax`, 'Softmax', [value], { attributes: { axis: -1n } });
@@ -145,11 +147,12 @@ function pickExperts(
     correction === null
       ? probabilities
       : graph.node(`${prefix}/Corrected`, 'Add', [probabilities, correction]);
+  const allowed = experts.groups === undefined ? ranked : ofGroups(graph, prefix, ranked, experts);
   const ids = `${prefix}/PickedIds`;
   const picked = graph.node(
     `${prefix}/Picked`,
     'TopK',
-    [ranked, int64s(graph, `${prefix}/per_token`, perToken)],
+    [allowed, int64s(graph, `${prefix}/per_token`, perToken)],
     { outputs: [`${prefix}/Picked`, ids], attributes: { axis: -1n } },
   );
   const ofPicked = (values: string) =>

@@ -23,8 +23,8 @@ export function layerMatrices(config: DecoderConfig, layer: number): MatrixSourc
 
 /** Those that every token is multiplied with: an expert's are not among them. */
 export function tokenMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
-  const mixers = mixersOf(config, layer).flatMap(({ input, gates, output }) =>
-    [input, ...(gates === null ? [] : [gates]), output].map(matrixOf),
+  const mixers = mixersOf(config, layer).flatMap(({ input, gates, inner, output }) =>
+    [input, ...(gates === null ? [] : [gates]), ...inner, output].map(matrixOf),
   );
   const cross = crossLayers(config, layer);
   if (cross !== null) mixers.push(...[cross.query, cross.keyValue, cross.output].map(matrixOf));

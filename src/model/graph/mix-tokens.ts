@@ -4,6 +4,7 @@ import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { NormalizedInput } from './decoder-values.ts';
 import { emitGatedDelta } from './gated-delta.ts';
+import { emitLatentAttention } from './latent-attention.ts';
 import type { Mixer } from './mixer-layers.ts';
 import { emitSelectiveScan } from './selective-scan.ts';
 import { emitShortConvolution } from './short-convolution.ts';
@@ -30,6 +31,8 @@ export function mixTokens(
   if (recurrence?.kind === 'gated delta' && gates !== null) {
     return emitGatedDelta(ops, recurrence, groups, layer, value, ops.linear(gates, read));
   }
+  const { latent } = ops.config;
+  if (latent !== undefined) return emitLatentAttention(ops, attention, layer, latent, value);
   const { headNorms } = layerTensorNames(ops.config.family, layer);
   const norms = weightsOf(ops, headNorms);
   return gateAttention(ops, value, (qkv) => attention.attend(layer, qkv, norms));

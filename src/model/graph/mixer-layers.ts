@@ -3,12 +3,15 @@ import type { RecurrentConfig } from '../huggingface/recurrent-config.ts';
 import { attentionLayers } from './attention-layers.ts';
 import { gatedDeltaLayers } from './gated-delta.ts';
 import { attends, recurrenceOf } from './layer-kinds.ts';
-import type { MixerLayers } from './linear.ts';
+import { latentLayers } from './latent-attention.ts';
+import type { LinearLayer, MixerLayers } from './linear.ts';
 import { selectiveScanLayers } from './selective-scan.ts';
 import { convolutionLayers } from './short-convolution.ts';
 
 /** A part of a layer that mixes tokens. */
 export interface Mixer extends MixerLayers {
+  /** Those between `input` and what it mixes. */
+  readonly inner: readonly LinearLayer[];
   /** Properties of its state; null if it attends. */
   readonly recurrence: RecurrentConfig | null;
 }
@@ -18,11 +21,16 @@ export function mixersOf(config: DecoderConfig, layer: number): Mixer[] {
   const mixers: Mixer[] = [];
   const recurrence = recurrenceOf(config, layer);
   if (recurrence !== null) {
-    mixers.push({ ...recurrentLayers(config, recurrence, layer), recurrence });
+    mixers.push({ ...recurrentLayers(config, recurrence, layer), inner: [], recurrence });
   }
-  if (attends(config, layer)) {
+  if (!attends(config, layer)) return mixers;
+  if (config.latent !== undefined) {
+    const { input, query, keyValue, output } = latentLayers(config, config.latent, layer);
+    const inner = query === null ? [keyValue] : [query, keyValue];
+    mixers.push({ input, gates: null, inner, output, recurrence: null });
+  } else {
     const { queryKeyValue: input, output } = attentionLayers(config, layer);
-    mixers.push({ input, gates: null, output, recurrence: null });
+    mixers.push({ input, gates: null, inner: [], output, recurrence: null });
   }
   return mixers;
 }

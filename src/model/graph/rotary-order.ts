@@ -1,5 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { type Family, layerTensorNames } from '../families/family.ts';
+import { addLatentOrders } from './latent-order.ts';
 import { addRecurrentOrders } from './recurrent-order.ts';
 import { inOnePiece, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { readIntegers, withRows } from '../quantize/stored-blocks.ts';
@@ -72,6 +73,10 @@ function rowOrders(config: DecoderConfig): Map<string, RowOrder> {
   const { rotaryPairs, gatesAttention: isGated = false } = family;
   const isPlain = rotaryPairs === 'halves' && !isByGroup && !isGated;
   addRecurrentOrders(config, orders);
+  if (config.latent !== undefined) {
+    addLatentOrders(config, orders);
+    return orders;
+  }
   if (rotaryDim === headDim && isPlain) return orders;
   const dimensions = headOrder(headDim, rotaryDim, rotaryPairs);
   const inHeads =

@@ -115,6 +115,12 @@ export const configSchema = z.looseObject({
   logit_scale: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
   shared_intermediate_size: widths.nullish(),
+  // Attention from latents: widths of these, and dimensions of heads. Null where queries have none.
+  q_lora_rank: width.nullish(),
+  kv_lora_rank: width.nullish(),
+  qk_nope_head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
+  qk_rope_head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
+  v_head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
   // Mixtures of experts.
   num_local_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
   num_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
@@ -123,7 +129,14 @@ export const configSchema = z.looseObject({
   // 0 where tokens share no expert.
   shared_expert_intermediate_size: z.union([width, z.literal(0)]).nullish(),
   n_shared_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
-  n_group: count.nullish(),
+  // A token's experts are of some groups of them alone.
+  n_group: count.max(MODEL_LIMITS.experts).nullish(),
+  topk_group: count.max(MODEL_LIMITS.experts).nullish(),
+  topk_method: z.string().nullish(),
+  scoring_func: z.string().nullish(),
+  moe_layer_freq: z.unknown().optional(),
+  // By layer, `dense` or `sparse`.
+  mlp_layer_types: z.array(z.string()).max(MODEL_LIMITS.layers).nullish(),
   routed_scaling_factor: positive.nullish(),
   // Layers before have an MLP.
   first_k_dense_replace: z.int().nonnegative().nullish(),

@@ -8,6 +8,7 @@ import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from './quantization.ts';
 import { type BiasRule, type Family, withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
+import { type LatentAttention, parseLatent, withExpandedHeads } from './latent-config.ts';
 import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
 import { mlpWidths } from './mlp-widths.ts';
 import { type Multipliers, parseMultipliers } from './multipliers.ts';
@@ -85,6 +86,8 @@ export interface DecoderConfig {
   readonly blocks?: readonly LayerBlock[] | undefined;
   /** Undefined where all are 1. */
   readonly multipliers?: Multipliers | undefined;
+  /** Undefined where keys and values come from the hidden state. */
+  readonly latent?: LatentAttention | undefined;
   /** Undefined where all layers attend. */
   readonly recurrence: RecurrentConfig | undefined;
   /** How the checkpoint's matrices are quantized; null if they are not. */
@@ -147,7 +150,7 @@ export function parseDecoderConfig(
       `${origin} is not a valid model configuration: ${explainZod(parsed.error)}`,
     );
   }
-  const hf = parsed.data;
+  const hf = withExpandedHeads(parsed.data, family, origin);
   rejectUnsupported(hf, family, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
   const rope = parseRope(hf, {
@@ -191,6 +194,7 @@ export function parseDecoderConfig(
     lmHeadBias: hasBias(family.bias.lmHead, hf),
     experts: parseExperts(hf, family, widths, origin),
     recurrence,
+    latent: parseLatent(hf, family, origin),
     blocks: layerBlocks(hf, family),
     multipliers: parseMultipliers(hf, recurrence),
     quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),

@@ -1,4 +1,5 @@
 import { ModelError } from '../model-error.ts';
+import { type ExpertGroups, parseGroups, rejectOtherRouting } from './expert-groups.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
 import type { ExpertRules, Family } from '../families/family.ts';
 
@@ -20,6 +21,8 @@ export interface ExpertConfig {
   /** Whether the shares of a token's experts are made to add up to 1. */
   readonly normalizesShares: boolean;
   readonly scoring: ExpertRules['scoring'];
+  /** Undefined where a token's experts are picked of all. */
+  readonly groups?: ExpertGroups | undefined;
   /** Factor of all shares. */
   readonly shareFactor: number;
   /** Whether router and experts have biases. */
@@ -61,9 +64,6 @@ export function parseExperts(
   if (hf.mlp_bias && !rules.bias) {
     throw new ModelError(`${origin}: experts with mlp_bias are not supported in ${modelType}`);
   }
-  if ((hf.n_group ?? 1) > 1) {
-    throw new ModelError(`${origin}: n_group ${hf.n_group} is not supported (supported: 1)`);
-  }
   const own = hf.moe_intermediate_size ?? width;
   const sharedSize = hf.shared_expert_intermediate_size || (hf.n_shared_experts ?? 0) * own || null;
   if ((sharedSize === null) !== (tensors.layer.experts?.shared === null)) {
@@ -73,6 +73,8 @@ export function parseExperts(
         : `${origin}: an expert that all tokens share is not supported in ${modelType}`,
     );
   }
+  const isCorrected = (tensors.layer.experts?.correction ?? null) !== null;
+  rejectOtherRouting(hf, rules, isCorrected, origin);
   const { swiglu_limit: limit, swiglu_alpha: alpha } = hf;
   return {
     count,
@@ -81,6 +83,7 @@ export function parseExperts(
     sharedSize,
     normalizesShares: rules.normalizesShares === 'always' || hf[rules.normalizesShares],
     scoring: rules.scoring,
+    groups: parseGroups(hf, { count, perToken }, isCorrected, origin),
     shareFactor: hf.routed_scaling_factor ?? 1,
     bias: rules.bias,
     clampedGates: limit && alpha ? { limit, alpha } : null,
@@ -93,6 +96,7 @@ function expertLayers(hf: HuggingFaceConfig, areNamed: boolean): boolean[] {
   const { first_k_dense_replace: first, mlp_only_layers: dense, decoder_sparse_step: step } = hf;
   return Array.from({ length: hf.num_hidden_layers }, (_, layer) => {
     if (areNamed) return hf.layer_types?.[layer] === 'moe';
+    if (hf.mlp_layer_types) return hf.mlp_layer_types[layer] === 'sparse';
     const isDense = layer < (first ?? 0) || (dense?.includes(layer) ?? false);
     return !isDense && (layer + 1) % (step ?? 1) === 0;
   });

@@ -1,6 +1,7 @@
 import type { Family } from '../families/family.ts';
 import type { DecoderConfig } from './config.ts';
 import type { ExpertConfig } from './expert-config.ts';
+import type { LatentAttention } from './latent-config.ts';
 import type { RecurrentConfig } from './recurrent-config.ts';
 
 /** Number of trained values in a model. A tied embedding counts once. */
@@ -10,8 +11,10 @@ export function countParameters(config: DecoderConfig): number {
   const gates = config.family.gatesAttention === true ? queries : 0;
   const queriesKeysValues = gates + queries + 2 * config.numKvHeads * headDim;
   const attention =
-    (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
-    (queries + Number(config.attentionOutputBias)) * hiddenSize;
+    config.latent === undefined
+      ? (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
+        (queries + Number(config.attentionOutputBias)) * hiddenSize
+      : countLatent(config, config.latent);
   const mlps = intermediateSizes.map((width, layer) =>
     config.blocks?.[layer] === 'mixer'
       ? 0
@@ -47,6 +50,18 @@ export function countParameters(config: DecoderConfig): number {
     (recurrence ? numRecurrent * countRecurrent(recurrence, hiddenSize) : 0);
   const rest = config.numLayers * ((blocks ? 1 : numNorms) * normSize + ofActivation + cross);
   return embeddings + mixers + rest + mlps.reduce((sum, each) => sum + each, 0) + normSize;
+}
+
+function countLatent(
+  { hiddenSize, numHeads, headDim, queryKeyValueBias, attentionOutputBias }: DecoderConfig,
+  { queryRank, keyValueRank, rotaryDim, stillDim, valueDim }: LatentAttention,
+): number {
+  const queries = numHeads * headDim;
+  const ofQueries = queryRank === null ? 0 : queryRank * (1 + queries);
+  const input = (queryRank ?? queries) + keyValueRank + rotaryDim;
+  const expanded = keyValueRank * (1 + numHeads * (stillDim + valueDim));
+  const output = (numHeads * valueDim + Number(attentionOutputBias)) * hiddenSize;
+  return (hiddenSize + Number(queryKeyValueBias)) * input + ofQueries + expanded + output;
 }
 
 /** Those of what a layer has in place of attention, linear layers before and after it included. */

@@ -103,7 +103,7 @@ async function openFloats(
  * @throws {ModelError} for these
  */
 export function requirePlainLayers(
-  { experts, family, parallelResidual, recurrence }: DecoderConfig,
+  { experts, family, parallelResidual, recurrence, latent }: DecoderConfig,
   what: string,
 ): void {
   if (experts !== null) {
@@ -112,6 +112,11 @@ export function requirePlainLayers(
   if (recurrence !== undefined) {
     throw new ModelError(
       `the model has layers with states: ${what} takes models whose layers attend`,
+    );
+  }
+  if (latent !== undefined) {
+    throw new ModelError(
+      `the model has keys and values from latents: ${what} takes models with these from the hidden state`,
     );
   }
   const isPlain = !parallelResidual && family.gatesMlp && family.norms === 'rms';

@@ -469,7 +469,40 @@ test.each([
     { model_type: 'cohere', use_qk_norm: true },
     'use_qk_norm, norms of queries and keys is not supported',
   ],
-  [{ model_type: 'glm4_moe', n_group: 8 }, 'n_group 8 is not supported (supported: 1)'],
+  [{ model_type: 'glm4_moe', n_group: 7 }, '128 experts in n_group 7 are not supported'],
+  [{ model_type: 'glm4_moe', n_group: 128 }, 'groups of equal sizes, of at least 2'],
+  [
+    { model_type: 'glm4_moe', n_group: 64, topk_group: 3 },
+    'topk_group 3 of 64 groups of 2 experts is not supported (supported: enough for 8 of a token)',
+  ],
+  [
+    { model_type: 'glm4_moe', n_group: 8, topk_group: 9 },
+    'topk_group 9 of 8 groups of 16 experts is not supported',
+  ],
+  [
+    { model_type: 'deepseek_v2', topk_method: 'noaux_tc' },
+    'topk_method "noaux_tc" is not supported (supported: greedy, group_limited_greedy)',
+  ],
+  [{ model_type: 'deepseek_v3', topk_method: 'greedy' }, 'topk_method "greedy" is not supported'],
+  [
+    { model_type: 'deepseek_v3', scoring_func: 'softmax' },
+    'scoring_func "softmax" is not supported (supported: sigmoid)',
+  ],
+  [{ model_type: 'deepseek_v3', moe_layer_freq: 2 }, 'moe_layer_freq is not supported'],
+  [
+    { model_type: 'deepseek_v2', norm_topk_prob: true },
+    'norm_topk_prob of deepseek_v2 is not supported',
+  ],
+  [{ model_type: 'deepseek_v3', kv_lora_rank: null }, 'needs kv_lora_rank, qk_rope_head_dim'],
+  [
+    { model_type: 'deepseek_v3', v_head_dim: 193 },
+    'values of 193 dimensions for keys of 192 are not supported',
+  ],
+  [{ model_type: 'deepseek_v3', qk_rope_head_dim: 63 }, 'qk_rope_head_dim 63 is not an even'],
+  [
+    { model_type: 'deepseek_v3', q_lora_rank: null, attention_bias: true },
+    'attention_bias without q_lora_rank is not supported',
+  ],
   [
     { model_type: 'ernie4_5_moe', moe_layer_end_index: 1 },
     'moe_layer_end_index 1 is not supported (supported: experts up to the last layer)',
