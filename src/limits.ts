@@ -1,3 +1,4 @@
+import { AUDIO_LIMITS } from './audio-limits.ts';
 import { CONNECTION_LIMITS } from './connection-limits.ts';
 import { IMAGE_LIMITS } from './image-limits.ts';
 import { SPEECH_LIMITS } from './speech-limits.ts';
@@ -11,9 +12,9 @@ import { PREFIX_LIMITS } from './prefix-limits.ts';
 export const LIMITS = {
   ...CONNECTION_LIMITS,
   ...IMAGE_LIMITS,
+  ...AUDIO_LIMITS,
   ...SPEECH_LIMITS,
   ...PREFIX_LIMITS,
-
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,
   /** Milliseconds that a TLS handshake may take. */

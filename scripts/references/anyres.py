@@ -19,7 +19,7 @@ from transformers.models.llava_next.processing_llava_next import LlavaNextProces
 from tiles import read
 
 RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
-# Of the images, those that are cut as published models do.
+# Images that are cut as published models do.
 PUBLISHED = {11, 57, 90}
 PATCH = 4
 

@@ -3,14 +3,8 @@ import { SAMPLE_RATE } from './decode.ts';
 import { Fourier } from './fourier.ts';
 import { type MelFilter, melFilters } from './mel-filters.ts';
 
-/** Seconds of a window. */
-export const WINDOW_SECONDS = 30;
-/** Samples of a window. */
-export const WINDOW_SAMPLES = WINDOW_SECONDS * SAMPLE_RATE;
 /** Samples between two frames. */
 export const HOP = 160;
-/** Frames of a window. */
-export const WINDOW_FRAMES = WINDOW_SAMPLES / HOP;
 
 const FRAME = 400;
 const RADICES = [4, 4, 5, 5];
@@ -19,8 +13,17 @@ const FLOOR = 1e-10;
 /** Powers of ten below the loudest, beyond which all is as silent. */
 const RANGE = 8;
 
+/** Size of what a model hears of a window. */
+export interface WindowSize {
+  /** Number of bands: 80, or 128 of the third large model. */
+  readonly mels: number;
+  /** Frames of a window; an even number. Whisper's has 3,000, which are 30 s. */
+  readonly frames: number;
+}
+
 export class LogMel {
   readonly #mels: number;
+  readonly #frames: number;
   readonly #filters: readonly MelFilter[];
   readonly #fourier = new Fourier(RADICES);
   readonly #window = Float64Array.from(
@@ -28,24 +31,24 @@ export class LogMel {
     (_, index) => 0.5 - 0.5 * Math.cos((2 * Math.PI * index) / FRAME),
   );
 
-  /** @param mels number of bands: 80, or 128 of the third large model */
-  constructor(mels: number) {
+  constructor({ mels, frames }: WindowSize) {
     this.#mels = mels;
+    this.#frames = frames;
     this.#filters = melFilters(mels, BINS, SAMPLE_RATE / 2);
   }
 
   /**
    * @param samples of a window or less, 16,000 per second, full scale -1 to 1; silence follows
-   * @returns `mels` rows of 3,000 frames
+   * @returns `mels` rows of `frames` numbers
    */
   features(samples: Float32Array): Float32Array<ArrayBuffer> {
-    const padded = reflected(samples);
-    const out = new Float32Array(this.#mels * WINDOW_FRAMES);
+    const padded = reflected(samples, this.#frames * HOP);
+    const out = new Float32Array(this.#mels * this.#frames);
     const real = new Float64Array(FRAME);
     const imaginary = new Float64Array(FRAME);
     const power = [new Float64Array(BINS), new Float64Array(BINS)] as const;
     // Real numbers leave room for a second frame.
-    for (let frame = 0; frame < WINDOW_FRAMES; frame += 2) {
+    for (let frame = 0; frame < this.#frames; frame += 2) {
       const start = frame * HOP;
       for (let index = 0; index < FRAME; index++) {
         const factor = this.#window[index]!;
@@ -66,19 +69,19 @@ export class LogMel {
       for (let index = 0; index < factors.length; index++) {
         sum += factors[index]! * power[first + index]!;
       }
-      out[mel * WINDOW_FRAMES + frame] = Math.log10(Math.max(FLOOR, sum));
+      out[mel * this.#frames + frame] = Math.log10(Math.max(FLOOR, sum));
     }
   }
 }
 
 /** A window with half a frame more on each side, which mirrors what is next to it. */
-function reflected(samples: Float32Array): Float32Array {
+function reflected(samples: Float32Array, size: number): Float32Array {
   const half = FRAME / 2;
-  const padded = new Float32Array(WINDOW_SAMPLES + FRAME);
-  padded.set(samples.subarray(0, WINDOW_SAMPLES), half);
+  const padded = new Float32Array(size + FRAME);
+  padded.set(samples.subarray(0, size), half);
   for (let index = 1; index <= half; index++) {
     padded[half - index] = padded[half + index]!;
-    padded[half + WINDOW_SAMPLES - 1 + index] = padded[half + WINDOW_SAMPLES - 1 - index]!;
+    padded[half + size - 1 + index] = padded[half + size - 1 - index]!;
   }
   return padded;
 }

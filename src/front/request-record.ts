@@ -31,7 +31,7 @@ export type RequestState = 'waiting' | 'prefill' | 'decode';
 
 /** Model of a request, and its parameters. */
 export interface ModelFacts {
-  readonly operation: 'chat' | 'text_completion' | 'embeddings' | 'rerank';
+  readonly operation: 'chat' | 'text_completion' | 'embeddings' | 'rerank' | 'transcription';
   readonly model: string;
   /** Left out where nothing is generated. */
   readonly generation?: {

@@ -8,6 +8,8 @@ import { countTokensRoute } from './anthropic/count-tokens.ts';
 import { anthropicModelRoutes } from './anthropic/models.ts';
 import { MESSAGES_API } from './anthropic/messages.ts';
 import { answerRoutes } from './answers/answer-route.ts';
+import { acquireSpeech } from './audio/acquire-speech.ts';
+import { audioRoutes } from './audio/routes.ts';
 import { auth, requireAdminKey } from './auth/auth.ts';
 import { batchRoutes, fileRoutes } from './batches/routes.ts';
 import type { ServerContext, ServerEnv } from './context.ts';
@@ -116,6 +118,7 @@ export function createApp(
   responseRoutes(app, context);
   conversationRoutes(app, context);
   moderationRoute(app);
+  audioRoutes(app, context, { pool: context.audio, acquire: acquireSpeech(context) });
   countTokensRoute(app, context);
   embeddingRoutes(app, context);
   predictionRoutes(app, context);

@@ -1,6 +1,7 @@
 /** Services that all requests share; `src/serving` composes them. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
+import type { AudioPool } from '../front/audio/audio-pool.ts';
 import type { ImageSources } from '../front/images/image-sources.ts';
 import type { TokenMeter } from '../front/caller.ts';
 import type { RequestRecord } from '../front/request-record.ts';
@@ -68,6 +69,8 @@ export interface ServerContext {
   readonly unread: UnreadAnswers;
   /** Images that requests name. */
   readonly images: ImageSources;
+  /** Reads sound that requests have. */
+  readonly audio: Pick<AudioPool, 'open' | 'features'>;
   /** Stored responses. */
   readonly responses: ResponseStore;
   readonly config: ServerConfig;

@@ -131,7 +131,7 @@ export function capabilitiesOfEncoder(kind: EncoderKind, takesImages: boolean): 
 function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'text':
-      if (runtime.transcriber) return ['transcription'];
+      if (runtime.speech) return ['transcription'];
       return capabilitiesOfText(runtime.prompts.canChat, runtime.takesImages === true);
     case 'encoder':
       return capabilitiesOfEncoder(runtime.encoder.kind, Boolean(runtime.images));

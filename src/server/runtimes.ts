@@ -15,6 +15,7 @@ import type { SlotFiles } from '../front/slots/slot-files.ts';
 import type { SlotTexts } from '../front/slots/slot-texts.ts';
 import type { TextTokenizer } from '../front/text/tokenizer.ts';
 import type { TextEncoder } from '../front/embedding/embed-request.ts';
+import type { SpeechVocabulary } from '../front/transcription/speech-vocabulary.ts';
 import type { Transcriber } from '../front/transcription/transcriber.ts';
 import type { ImageTower } from '../front/vision/image-encoder.ts';
 import type { ImageClassifier } from '../front/images/image-classifier.ts';
@@ -82,6 +83,12 @@ export interface TextSlots {
   readonly files: SlotFiles;
 }
 
+/** How a model writes speech. */
+export interface WrittenSpeech {
+  readonly transcriber: Transcriber;
+  readonly vocabulary: SpeechVocabulary;
+}
+
 /** A model that generates text, with all that is its own. */
 export interface TextRuntime extends ServedRuntime {
   readonly kind: 'text';
@@ -91,7 +98,10 @@ export interface TextRuntime extends ServedRuntime {
     Admission,
     'requireRoom' | 'mostPerRequest' | 'onIdle' | 'close' | 'waiting' | 'running'
   >;
-  readonly tokenizer: Pick<TextTokenizer, 'decode' | 'described' | 'idToToken' | 'pieces'>;
+  readonly tokenizer: Pick<
+    TextTokenizer,
+    'encode' | 'decode' | 'described' | 'idToToken' | 'pieces'
+  >;
   readonly prompts: Omit<PromptEncoder, 'encodePairs'>;
   /** How the model writes tool calls and thoughts. */
   readonly chatFormat: ChatFormat;
@@ -108,7 +118,7 @@ export interface TextRuntime extends ServedRuntime {
   /** Texts that clients save and restore; null or left out where there is no folder for them. */
   readonly slots?: TextSlots | null;
   /** Writes speech, in place of all else; null or left out for other models. */
-  readonly transcriber?: Transcriber | null;
+  readonly speech?: WrittenSpeech | null;
   /** Whether chats may have images; left out for a model that takes text alone. */
   readonly takesImages?: boolean;
   /** Equal for models that give the same answers: for caches of them. */

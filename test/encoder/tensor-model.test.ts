@@ -33,12 +33,12 @@ async function start(
   batching: Partial<BatcherOptions> = {},
   priorities: Priorities | null = null,
 ) {
-  const model = await open(await temporaryDirectory(), graph, batching, priorities);
+  const model = await openModel(await temporaryDirectory(), graph, batching, priorities);
   onTestFinished(() => model.stop());
   return model;
 }
 
-async function open(
+async function openModel(
   folder: string,
   graph: GraphBuilder,
   batching: Partial<BatcherOptions> = {},
@@ -66,7 +66,7 @@ describe('a model without state', () => {
   let table: TensorModel;
   beforeAll(async () => {
     const folder = await temporaryCache();
-    table = await open(folder.path, tableGraph());
+    table = await openModel(folder.path, tableGraph());
     return async () => {
       await table.stop();
       await folder.remove();

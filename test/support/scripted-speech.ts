@@ -42,7 +42,7 @@ export const SPEECH_TOKENS = {
 
 export class ScriptedSpeech implements SpeechModel {
   readonly id = 'scripted';
-  readonly mels = 80;
+  readonly size = { mels: 80, frames: 3000 };
   tokens: SpeechModel['tokens'] = SPEECH_TOKENS;
   readonly contextTokens = 448;
   /** All attempts, in their order. */

@@ -1,4 +1,5 @@
 /** Computes the lines of a batch as a server does, without one. */
+import { AudioPool } from '../../front/audio/audio-pool.ts';
 import { ImageSources } from '../../front/images/image-sources.ts';
 import { ModelRegistry } from '../../front/registry/model-registry.ts';
 import { serviceClasses } from '../../front/service-classes/service-class.ts';
@@ -81,6 +82,8 @@ export async function offlineWork(
     unread: new UnreadAnswers(),
     // No server is asked, and no file is read, because a line of a batch says so.
     images: ImageSources.ofRequestsAlone(),
+    // Lines are of other routes: it never starts a process.
+    audio: new AudioPool(),
     responses: new ResponseStore(0),
     config: { ...DEFAULT_SERVER_CONFIG, version: await packageVersion() },
     keys: new ApiKeys(),

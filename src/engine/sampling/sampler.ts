@@ -37,7 +37,7 @@ interface KnownOfRow {
  */
 export class Sampler {
   readonly #ranking: TokenRanking;
-  /** The logits of the row at hand as the model gave them, if it reports log-probabilities; [vocab]. */
+  /** The logits of the row at hand that log-probabilities are of: as the model gave them; [vocab]. */
   readonly #rawLogits: Float32Array;
   readonly #constraints: Constraints | null;
   readonly #thoughts: ThoughtBudgets | null;
@@ -117,10 +117,13 @@ export class Sampler {
     mask: TokenMask | null,
     { candidates, best, forced }: KnownOfRow,
   ): SampledToken | null {
-    const { logprobs } = sequence.request;
-    if (logprobs !== null && !candidates) this.#rawLogits.set(logits);
+    const { logprobs, speechRule } = sequence.request;
+    const isTold = logprobs !== null && !candidates;
+    if (isTold) this.#rawLogits.set(logits);
     const known = logitsAreUsedWhole(sequence) ? undefined : best;
     if (!candidates) processLogits(logits, sequence, mask);
+    // How likely a text of speech is tells whether it is a guess, and what it has no place for is no choice.
+    if (isTold && speechRule) this.#rawLogits.set(logits);
     const isForced = forced !== null && (mask === null || isAllowed(mask, forced));
     const pickToken = () => {
       const index = this.#pick(sequence, logits, known ?? argmax(logits), candidates?.restWeight);

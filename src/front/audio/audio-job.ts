@@ -1,7 +1,7 @@
 /** Work on sound that is done in processes of its own. Jobs and answers are plain values that cross processes. */
 import { AudioError } from '../../audio/audio-error.ts';
 import { decodeAudio, type Samples } from '../../audio/decode.ts';
-import { LogMel } from '../../audio/log-mel.ts';
+import { LogMel, type WindowSize } from '../../audio/log-mel.ts';
 
 /** A file to samples, which are its pieces. */
 export interface DecodeJob {
@@ -9,10 +9,9 @@ export interface DecodeJob {
 }
 
 /** Features that a model hears of a window. */
-export interface FeaturesJob {
-  /** 30 s at most. */
+export interface FeaturesJob extends WindowSize {
+  /** A window's at most. */
   readonly samples: Samples;
-  readonly mels: number;
 }
 
 export type AudioJob = DecodeJob | FeaturesJob;
@@ -22,8 +21,8 @@ export type AudioAnswer =
   | { readonly type: 'done'; readonly features: Float32Array<ArrayBuffer> | null }
   | { readonly type: 'refused'; readonly message: string };
 
-/** By the number of bands. */
-const known = new Map<number, LogMel>();
+/** By the size of a window: as many as there are kinds of models. */
+const known = new Map<string, LogMel>();
 
 /** @param send told of each piece of samples; resolves once it is on its way */
 export async function runAudioJob(
@@ -40,8 +39,9 @@ export async function runAudioJob(
   }
 }
 
-function featuresOf({ samples, mels }: FeaturesJob): Float32Array<ArrayBuffer> {
-  const logMel = known.get(mels) ?? new LogMel(mels);
-  known.set(mels, logMel);
+function featuresOf({ samples, mels, frames }: FeaturesJob): Float32Array<ArrayBuffer> {
+  const size = `${mels} ${frames}`;
+  const logMel = known.get(size) ?? new LogMel({ mels, frames });
+  known.set(size, logMel);
   return logMel.features(Float32Array.from(samples, (sample) => sample / 32_768));
 }

@@ -1,6 +1,7 @@
 import { AUDIO_LIMITS } from '../../audio-limits.ts';
 import { AudioError } from '../../audio/audio-error.ts';
 import type { Samples } from '../../audio/decode.ts';
+import type { WindowSize } from '../../audio/log-mel.ts';
 import { ProcessPool } from '../../threads/process-pool.ts';
 import type { Caller } from '../caller.ts';
 import { ClientBudget } from '../images/client-budget.ts';
@@ -53,13 +54,16 @@ export class AudioPool {
 
   /**
    * Features of a window.
-   * @param samples 30 s at most
-   * @param mels number of bands
-   * @returns `mels` rows of 3,000 numbers
+   * @param samples of a window at most
+   * @returns `mels` rows of `frames` numbers
    * @throws TaskError; the signal's reason on abort
    */
-  async features(samples: Samples, mels: number, caller: Caller): Promise<Float32Array> {
-    const answer = await this.#hearing.run({ samples, mels }, caller, 1);
+  async features(
+    samples: Samples,
+    { mels, frames }: WindowSize,
+    caller: Caller,
+  ): Promise<Float32Array<ArrayBuffer>> {
+    const answer = await this.#hearing.run({ samples, mels, frames }, caller, 1);
     if (answer.type === 'refused') throw new AudioError(answer.message);
     return answer.features ?? new Float32Array();
   }

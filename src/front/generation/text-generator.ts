@@ -53,7 +53,7 @@ export class TextGenerator implements Generator {
     signal: AbortSignal,
     mayStart?: Promise<void>,
   ): GenerationDeltas {
-    if (request.beams !== undefined) {
+    if (request.beams !== undefined && !this.#options.hearing) {
       return searchBeams(this.#options, request, request.beams, signal);
     }
     return new TextGeneration(this.#options, request, signal, mayStart);

@@ -36,7 +36,8 @@ type Unimportant =
   | 'isNextPart'
   | 'slot'
   // The prompt's ids say which they are.
-  | 'images';
+  | 'images'
+  | 'speech';
 
 /** Equal for requests whose answers are equal, and for no others. */
 export function answerKey({ prompts, numChoices }: FanOutRequest, scope: AnswerScope): string {
@@ -50,7 +51,7 @@ export function answerKey({ prompts, numChoices }: FanOutRequest, scope: AnswerS
 function importantOf(request: GenerationRequest): Omit<GenerationRequest, Unimportant> {
   const { priority: _priority, serviceTier: _tier, serviceClass: _class, ...unclassed } = request;
   const { timeoutMs: _timeoutMs, record: _record, isNextPart: _isNextPart, ...others } = unclassed;
-  const { hasSeed = false, images: _images, slot: _slot, ...rest } = others;
+  const { hasSeed = false, images: _images, speech: _speech, slot: _slot, ...rest } = others;
   const { sampling } = rest;
   // A seed that nobody named is another one for each request, and one that nothing reads is none.
   const seed = hasSeed && !isGreedy(sampling) ? sampling.seed : 0n;

@@ -1,4 +1,5 @@
 /** The seam between the transcription of a recording and the model that hears a window of it. */
+import type { WindowSize } from '../../audio/log-mel.ts';
 import type { Caller } from '../caller.ts';
 
 /** Ids of a model's special tokens; its `generation_config.json` and its tokenizer have them. */
@@ -26,8 +27,6 @@ export interface WindowOptions {
   readonly temperature: number;
   /** Most tokens; what does not fit behind the prompt is left out. */
   readonly maxTokens: number;
-  /** Latest time that the first timestamp may have, in steps of 20 ms. */
-  readonly maxInitialTimestamp: number;
 }
 
 export type WindowEvent =
@@ -39,8 +38,8 @@ export type WindowEvent =
 /** A model that hears, such as Whisper. */
 export interface SpeechModel {
   readonly id: string;
-  /** Rows of its features: 80 or 128. */
-  readonly mels: number;
+  /** Of its features. */
+  readonly size: WindowSize;
   readonly tokens: SpeechTokens;
   /** Tokens of a window, its prompt included: 448. */
   readonly contextTokens: number;
@@ -52,13 +51,16 @@ export interface SpeechModel {
 
   /**
    * Logits of the languages' tokens right behind `<|startoftranscript|>`, by code.
-   * @param features of a window: `mels` rows of 3,000 numbers
+   * @param features of a window: `mels` rows of `frames` numbers
    */
-  languageLogits(features: Float32Array, caller: Caller): Promise<ReadonlyMap<string, number>>;
+  languageLogits(
+    features: Float32Array<ArrayBuffer>,
+    caller: Caller,
+  ): Promise<ReadonlyMap<string, number>>;
 
   /**
-   * Decodes a window, in the continuous batch: a sequence whose logits obey `forbiddenTokens` and
-   * `mustBeTimestamp` of timestamp-rules.ts, and the tokens that the model's own configuration suppresses.
+   * Decodes a window, in the continuous batch: a sequence whose logits obey Whisper's rule of timestamps, and
+   * leave out the tokens that the model's own configuration suppresses.
    * Ends after `<|endoftext|>`, which is a token of its own, or after `maxTokens`.
    * @param features as above; another attempt at the same window has the same array, so that what the encoder
    *   makes of it can be kept
@@ -66,7 +68,7 @@ export interface SpeechModel {
    * @throws as a generation does; the caller's signal ends it
    */
   transcribeWindow(
-    features: Float32Array,
+    features: Float32Array<ArrayBuffer>,
     prompt: readonly number[],
     options: WindowOptions,
     caller: Caller,

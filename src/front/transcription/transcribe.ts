@@ -1,6 +1,6 @@
 /** Whisper's way through a recording of any length: window after window, each from where the last text ended. */
 import type { Samples } from '../../audio/decode.ts';
-import { HOP, WINDOW_FRAMES, WINDOW_SAMPLES } from '../../audio/log-mel.ts';
+import { HOP, type WindowSize } from '../../audio/log-mel.ts';
 import type { Recording } from '../audio/recording.ts';
 import type { Caller } from '../caller.ts';
 import type { SpeechModel } from './speech-model.ts';
@@ -45,7 +45,11 @@ export type TranscriptEvent =
   | { readonly type: 'segment'; readonly segment: Segment };
 
 /** Features that a model hears of samples. */
-export type Hear = (samples: Samples, mels: number, caller: Caller) => Promise<Float32Array>;
+export type Hear = (
+  samples: Samples,
+  size: WindowSize,
+  caller: Caller,
+) => Promise<Float32Array<ArrayBuffer>>;
 
 /** @throws as the model and `hear` do; the caller's signal ends it */
 export async function* transcribe(
@@ -63,13 +67,13 @@ export async function* transcribe(
   let id = 0;
   for (let seek = 0; seek < frames;) {
     caller.signal.throwIfAborted();
-    const size = Math.min(WINDOW_FRAMES, frames - seek);
-    const samples = recording.slice(seek * HOP, WINDOW_SAMPLES);
+    const size = Math.min(model.size.frames, frames - seek);
+    const samples = recording.slice(seek * HOP, model.size.frames * HOP);
     if (!hasSound(samples)) {
       seek += size;
       continue;
     }
-    const features = await hear(samples, model.mels, caller);
+    const features = await hear(samples, model.size, caller);
     if (language === null) {
       language = likeliest(await model.languageLogits(features, caller));
       yield { type: 'language', language };

@@ -38,7 +38,7 @@ export interface WriteOptions {
 /** Tokens of a growing text. */
 export interface SpokenTokens {
   readonly tokenIds: readonly number[];
-  /** One for each token: by the model's logits, before rule and temperature change them; 0 or less. */
+  /** One for each token: after the rule has left tokens out, before the temperature changes them; 0 or less. */
   readonly logprobs: readonly number[];
   /** Set on the last piece: the end of the text, whose token comes with it, or the most tokens. */
   readonly finishReason: 'stop' | 'length' | null;
@@ -57,6 +57,11 @@ export class Transcriber {
 
   constructor(options: TranscriberOptions) {
     this.#options = options;
+  }
+
+  /** The same model by way of another generator, such as one that knows who asks. */
+  by(generator: Generator): Transcriber {
+    return new Transcriber({ ...this.#options, generator });
   }
 
   get format(): SpeechFormat {

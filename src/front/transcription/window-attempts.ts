@@ -11,8 +11,6 @@ const MAX_COMPRESSION = 2.4;
 const MIN_AVG_LOGPROB = -1;
 /** Above it nobody speaks, unless the text is no guess. */
 const MAX_NO_SPEECH = 0.6;
-/** The first word comes within a second, in steps of 20 ms. */
-const MAX_INITIAL_TIMESTAMP = 50;
 
 export interface Attempt {
   /** Without `<|endoftext|>`. */
@@ -29,7 +27,7 @@ export interface Attempt {
  */
 export async function attemptWindow(
   model: SpeechModel,
-  features: Float32Array,
+  features: Float32Array<ArrayBuffer>,
   prompt: readonly number[],
   temperature: number,
   caller: Caller,
@@ -55,14 +53,15 @@ function isBad({ compressionRatio, avgLogprob }: Attempt): boolean {
 
 async function attempt(
   model: SpeechModel,
-  features: Float32Array,
+  features: Float32Array<ArrayBuffer>,
   prompt: readonly number[],
   temperature: number,
   caller: Caller,
 ): Promise<Attempt> {
   // A prompt leaves half of the context for what is said.
-  const maxTokens = Math.min(model.contextTokens / 2, model.contextTokens - prompt.length);
-  const options = { temperature, maxTokens, maxInitialTimestamp: MAX_INITIAL_TIMESTAMP };
+  const half = Math.floor(model.contextTokens / 2);
+  const maxTokens = Math.min(half, model.contextTokens - prompt.length);
+  const options = { temperature, maxTokens };
   const tokens: number[] = [];
   let noSpeechProb = 0;
   let sum = 0;

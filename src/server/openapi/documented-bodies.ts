@@ -31,6 +31,7 @@ import {
   ollamaModelBody,
   ollamaOptions,
 } from '../schemas/ollama.ts';
+import { audioFields } from '../audio/fields.ts';
 import { batchBody, uploadFields } from '../batches/schemas.ts';
 import { contentParts, message } from '../schemas/messages.ts';
 import {
@@ -113,6 +114,12 @@ export const documentedBodies = {
   embeddings: embeddingsSchema.extend({ input: embedded.optional() }),
   batch: batchBody,
   upload: uploadFields.extend({ file: z.string().meta({ format: 'binary' }) }),
+  audio: audioFields.extend({
+    file: z.string().meta({ format: 'binary' }),
+    language: z.string().optional(),
+    temperature: z.number().min(0).max(1).optional(),
+    stream: z.boolean().optional(),
+  }),
   prediction: predictionBody,
   rerank: rerankSchema,
   teiRerank: teiRerankSchema,

@@ -1,5 +1,6 @@
 /** Every route of this server: the source of its documentation. */
 import { ANTHROPIC_OPERATIONS } from './operations/anthropic-operations.ts';
+import { AUDIO_OPERATIONS } from './operations/audio-operations.ts';
 import { BATCH_OPERATIONS } from './operations/batch-operations.ts';
 import { EMBEDDING_OPERATIONS } from './operations/embedding-operations.ts';
 import { KSERVE_OPERATIONS } from './operations/kserve-operations.ts';
@@ -17,6 +18,7 @@ const ALL: readonly Operation[] = [
   ...ANTHROPIC_OPERATIONS,
   ...EMBEDDING_OPERATIONS,
   ...PREDICTION_OPERATIONS,
+  ...AUDIO_OPERATIONS,
   ...BATCH_OPERATIONS,
   ...OLLAMA_OPERATIONS,
   ...MODEL_OPERATIONS,

@@ -4,14 +4,21 @@ import { TENSOR_BATCHING } from '../../front/batching/default-batching.ts';
 import { TensorModel } from '../../front/tensors/tensor-model.ts';
 import type { Generator } from '../../front/generation/generation.ts';
 import { SpeechEncoder } from '../../front/transcription/speech-encoder.ts';
+import { readSpeechVocabulary } from '../../front/transcription/speech-vocabulary.ts';
 import { Transcriber } from '../../front/transcription/transcriber.ts';
+import type { TextTokenizer } from '../../front/text/tokenizer.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
+import type { WrittenSpeech } from '../../server/runtimes.ts';
+import { UsageError } from '../../settings/usage-error.ts';
 import type { ModelPlan } from '../plan/model-plan.ts';
 
 /** Positions of a window that an encoder is given a step's time for. */
 const POSITIONS_OF_STEP = 256;
+/** Tokens that a prompt and a text need at least. */
+const MIN_TEXT_TOKENS = 16;
 
 export interface OpenSpeechOptions {
+  readonly tokenizer: TextTokenizer;
   readonly logger: Logger;
   readonly isShared: () => boolean;
 }
@@ -19,21 +26,34 @@ export interface OpenSpeechOptions {
 export interface OpenedSpeech {
   readonly hearing: SpeechEncoder;
   readonly encoder: Pick<TensorModel, 'memoryBytes' | 'pids'>;
+  /** Once there is a generator. */
+  writes(generator: Generator): WrittenSpeech;
   stop(): Promise<void>;
 }
 
 /**
  * @param name of the model, for the log
  * @returns null for a model that takes no speech
- * @throws EngineError when the encoder can't be built or loaded
+ * @throws EngineError when the encoder can't be built or loaded; TokenizerError where the tokenizer is not one of
+ *   speech; UsageError where there is no room for its texts
  */
 export async function openSpeech(
   name: string,
-  { chosen: { speech }, options: { threads, stepTimeout } }: Pick<ModelPlan, 'chosen' | 'options'>,
-  { logger, isShared }: OpenSpeechOptions,
+  plan: Pick<ModelPlan, 'chosen' | 'options' | 'limits'>,
+  { tokenizer, logger, isShared }: OpenSpeechOptions,
 ): Promise<OpenedSpeech | null> {
+  const { speech, decoder } = plan.chosen;
   if (speech === null) return null;
   const { path, shape } = speech;
+  const { threads, stepTimeout } = plan.options;
+  const maxTextTokens = plan.limits.maxModelLen - shape.numPositions;
+  if (maxTextTokens < MIN_TEXT_TOKENS) {
+    throw new UsageError(
+      `--max-model-len: ${name} takes ${shape.numPositions} positions for a window of speech, and at least ` +
+        `${MIN_TEXT_TOKENS} for its text`,
+    );
+  }
+  const vocabulary = await readSpeechVocabulary(path, tokenizer, decoder.config.vocabSize);
   const encoder = new TensorModel({
     source: { type: 'speech', path, cacheDirectory: defaultCacheDirectory() },
     threads,
@@ -51,14 +71,13 @@ export async function openSpeech(
     await stop();
     throw error;
   }
-  return { hearing: new SpeechEncoder({ format: shape, encoder }), encoder, stop };
-}
-
-/** @param maxModelLen positions of windows and texts together */
-export function openTranscriber(
-  generator: Generator,
-  { format }: SpeechEncoder,
-  maxModelLen: number,
-): Transcriber {
-  return new Transcriber({ generator, format, maxTextTokens: maxModelLen - format.numPositions });
+  return {
+    hearing: new SpeechEncoder({ format: shape, encoder }),
+    encoder,
+    writes: (generator) => ({
+      transcriber: new Transcriber({ generator, format: shape, maxTextTokens }),
+      vocabulary,
+    }),
+    stop,
+  };
 }

@@ -39,7 +39,7 @@ import type { LoadingOption } from '../../settings/flag-sets.ts';
 import type { Options } from '../../settings/options.ts';
 import { openSlots } from './open-slots.ts';
 import { openPrefetching } from './open-prefetching.ts';
-import { openSpeech, openTranscriber } from './open-speech.ts';
+import { openSpeech } from './open-speech.ts';
 import { openVision, towerOf, visionOf } from './open-vision.ts';
 import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
 import { samplingOf } from '../plan/sampling.ts';
@@ -145,7 +145,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         pool: this.#server.images ?? null,
       }));
     const vision = seeing?.vision ?? null;
-    const ears = await openSpeech(name, plan, this.#server);
+    const ears = await openSpeech(name, plan, { tokenizer, logger, isShared });
     // Its first thread starts while the engine does, or with the first prompt that is long.
     const minThreads = options.warmup === 'off' ? 0 : 1;
     const pool = new PromptPool(textSource, { minThreads, maxThreads: options.tokenizerPoolSize });
@@ -269,7 +269,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       slots: openSlots(limits, engine.info.maxNumSeqs, ids.contentId),
       how: { limits, attention, choice, kernels, chosenDevice, tuning, manifest: model.manifest },
       takesImages: vision !== null,
-      transcriber: ears && openTranscriber(generator, ears.hearing, limits.maxModelLen),
+      speech: ears?.writes(generator) ?? null,
       memoryBytes: encoders.reduce(
         (sum, { memoryBytes }) => sum + memoryBytes,
         weightBytes(plan, numParameters) + engine.info.kvCacheBytes,

@@ -1,6 +1,7 @@
 /** A server, put together from its settings. */
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
+import { AudioPool } from '../../front/audio/audio-pool.ts';
 import { ImagePool } from '../../front/images/image-pool.ts';
 import { ModelRegistry } from '../../front/registry/model-registry.ts';
 import { LIMITS } from '../../limits.ts';
@@ -116,6 +117,8 @@ async function openParts(
   closers.add(() => kvEvents?.close());
   const images = new ImagePool();
   closers.add(() => images.close());
+  const audio = new AudioPool();
+  closers.add(() => audio.close());
   const encoders = new EncoderLoader({
     options,
     logger,
@@ -188,6 +191,7 @@ async function openParts(
       logger.warn({ client, bytes }, 'an answer was cut: its client did not read');
     }),
     images: imageSources(options, batches, logger),
+    audio,
     responses: new ResponseStore(options.responseStoreSize),
     config,
     keys: access.keys,

@@ -130,8 +130,12 @@ it('tells how likely tokens are after a prompt', async () => {
 it('keeps to a rule', async () => {
   const suppressed = Int32Array.from(reference.prompts[0]?.greedy ?? []);
   const rule = { suppressed, suppressedFirst: Int32Array.of() };
-  const { tokenIds } = await write(0, { rule });
+  const { tokenIds, logprobs } = await write(0, { rule });
   expect(tokenIds.filter((id) => suppressed.includes(id))).toEqual([]);
+  // Among the tokens that are left.
+  const left = firstRow.filter((_, id) => !suppressed.includes(id));
+  const sum = Math.log(left.reduce((all, logit) => all + Math.exp(logit), 0));
+  expect(logprobs[0]).toBeCloseTo((firstRow[tokenIds[0] ?? 0] ?? 0) - sum, 3);
 });
 
 it('ends where the positions of texts end, and refuses prompts and windows that do not fit', async () => {

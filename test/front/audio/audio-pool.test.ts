@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { AUDIO_LIMITS } from '../../../src/audio-limits.ts';
 import { AudioError } from '../../../src/audio/audio-error.ts';
-import { WINDOW_FRAMES } from '../../../src/audio/log-mel.ts';
 import { AudioPool } from '../../../src/front/audio/audio-pool.ts';
 import { QueueFullError } from '../../../src/front/queue/admission.ts';
 import { badSounds, soundFile } from '../../support/bad-sounds.ts';
@@ -20,8 +19,8 @@ test('a file becomes samples, and these what a model hears', async () => {
   expect(recording.seconds).toBe(0.5);
   const samples = recording.slice(7000, 5000);
   expect(samples).toHaveLength(1000);
-  const features = await pool.features(samples, 80, CALLER);
-  expect(features).toHaveLength(80 * WINDOW_FRAMES);
+  const features = await pool.features(samples, { mels: 80, frames: 300 }, CALLER);
+  expect(features).toHaveLength(80 * 300);
   close();
 });
 

@@ -2,6 +2,7 @@
 import { type Logger, pino } from 'pino';
 import { afterEach } from 'vitest';
 import type { EngineState } from '../../../src/front/engine-process/engine-contract.ts';
+import { AudioPool } from '../../../src/front/audio/audio-pool.ts';
 import { Admission } from '../../../src/front/queue/admission.ts';
 import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format.ts';
 import type { Generator } from '../../../src/front/generation/generation.ts';
@@ -382,6 +383,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       options.config?.maxBodyBytes ?? DEFAULT_SERVER_CONFIG.maxBodyBytes,
       options.bodyBudget,
     ),
+    // Its processes start with the first file.
+    audio: new AudioPool(),
     images: new ImageSources({
       maxImages: LIMITS.promptImages,
       allowedDomains: [],

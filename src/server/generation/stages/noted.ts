@@ -3,7 +3,7 @@ import { type Stage, watchGeneration } from './stage.ts';
 
 /**
  * Notes the text of a request that has one, as that of its client's slot: /slots/{id} saves it. Texts with
- * images and those of adapters are left out, since their tokens alone don't say what was computed.
+ * images, texts of speech and those of adapters are left out, since their tokens alone don't say what was computed.
  */
 export function noted({ slots, model }: Pick<TextRuntime, 'slots' | 'model'>): Stage {
   if (!slots) return (generation, next) => next(generation);
@@ -12,7 +12,8 @@ export function noted({ slots, model }: Pick<TextRuntime, 'slots' | 'model'>): S
     const [prompt, another] = asked.prompts;
     const deltas = await next(generation);
     if (prompt === undefined || another !== undefined || asked.numChoices > 1) return deltas;
-    if (prompt.images?.length || prompt.readout !== undefined || adapter !== null) return deltas;
+    if (prompt.images?.length || prompt.speech || prompt.readout !== undefined || adapter !== null)
+      return deltas;
     const output: number[] = [];
     return watchGeneration(deltas, generation, {
       onValue({ tokenIds }) {

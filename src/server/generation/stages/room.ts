@@ -21,8 +21,10 @@ export function requireRoom({ engine, admission }: Room, client: string, priorit
  */
 export function room(needs: Room & Pick<ServerContext, 'isDraining'>): Stage {
   return (generation, next) => {
-    if (needs.isDraining()) throw new ShuttingDownError();
     const [first] = generation.request.prompts;
+    // Its request was let in.
+    if (first?.isNextPart) return next(generation);
+    if (needs.isDraining()) throw new ShuttingDownError();
     requireRoom(needs, generation.caller.client, first?.serviceClass?.priority ?? 0);
     return next(generation);
   };

@@ -1,0 +1,88 @@
+/** Sounds for a model that hears: bombs, broken files, uploads that stall and that are given up. */
+import { mkdtempSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { badSounds, soundFile } from '../../support/bad-sounds.ts';
+import type { Attack } from '../support/attack.ts';
+import type { Client } from '../support/client.ts';
+
+const SUMMIT = new URL('../../../models/summit', import.meta.url).pathname;
+const WHISPER = new URL('../../fixtures/speech/spoken', import.meta.url).pathname;
+/** After the text model by name: the victim's text is of the first. */
+const HEARING = 'z-hearing';
+const EDGE = 'the-edge';
+const PATIENCE_MS = 25_000;
+
+function withHearing(folder: string): readonly string[] {
+  const repository = mkdtempSync(join(folder, 'sounds-'));
+  symlinkSync(SUMMIT, join(repository, 'summit'));
+  symlinkSync(WHISPER, join(repository, HEARING));
+  return [`--model-repository=${repository}`, '--model-control=auto'];
+}
+
+function form(file: Buffer): Buffer {
+  const part = (head: string, value: Buffer) => [
+    Buffer.from(`--${EDGE}\r\ncontent-disposition: form-data; ${head}\r\n\r\n`),
+    value,
+    Buffer.from('\r\n'),
+  ];
+  return Buffer.concat([
+    ...part('name="model"', Buffer.from(HEARING)),
+    ...part('name="file"; filename="a.wav"', file),
+    Buffer.from(`--${EDGE}--\r\n`),
+  ]);
+}
+
+/** Sends a form, or its beginning. @returns the status; 0 where none came */
+async function upload(client: Client, file: Buffer, sent = Infinity): Promise<number> {
+  const body = form(file);
+  const socket = await client.connect();
+  const head = [
+    'POST /v1/audio/transcriptions HTTP/1.1',
+    'host: 127.0.0.1',
+    'connection: close',
+    `content-type: multipart/form-data; boundary=${EDGE}`,
+    `content-length: ${body.length}`,
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.write(body.subarray(0, Math.min(sent, body.length)));
+  const answer = new Promise<number>((resolve) => {
+    socket.once('data', (data: Buffer) => resolve(Number(data.toString('latin1').slice(9, 12))));
+    socket.once('close', () => resolve(0));
+  });
+  const status = await Promise.race([answer, wait(PATIENCE_MS, 0, { ref: false })]);
+  socket.destroy();
+  return status;
+}
+
+export const attacks: readonly Attack[] = [
+  {
+    name: 'files that are no sounds, broken ones, and hours of silence in some kB',
+    flags: withHearing,
+    swapsModels: true,
+    maxWaitMs: 5000,
+    async run({ attacker }) {
+      const breaches: string[] = [];
+      for (const { name, file } of badSounds()) {
+        const status = await upload(attacker, file);
+        if (status !== 400 && status !== 413) breaches.push(`${name} answered ${status}`);
+      }
+      return breaches;
+    },
+  },
+  {
+    name: '60 sounds at once, half of them given up or never sent to their end',
+    flags: withHearing,
+    swapsModels: true,
+    maxWaitMs: 5000,
+    async run({ attacker }) {
+      const file = soundFile('flac-16');
+      const all = Array.from({ length: 60 }, async (_, index) => {
+        const given = index % 2 === 0 ? Infinity : 200;
+        const status = await upload(attacker, file, given);
+        return [0, 200, 400, 408, 429].includes(status) ? [] : [`a sound answered ${status}`];
+      });
+      return (await Promise.all(all)).flat();
+    },
+  },
+];
