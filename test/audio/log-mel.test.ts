@@ -13,7 +13,7 @@ interface FeatureCase {
   readonly rows: readonly number[];
 }
 
-/** Of a window of 30 s. */
+/** Frames in a window of 30 s. */
 const FRAMES = 3000;
 
 const FILE = new URL('../fixtures/audio/features.json', import.meta.url);

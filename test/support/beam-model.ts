@@ -16,7 +16,7 @@ export function drawnLogits(vocabSize: number, seed: number, text: Iterable<numb
   });
 }
 
-/** What an engine tells of the place after a text. */
+/** An engine's answer for the place after a text. */
 export function toldAfter(logits: Float32Array, numTop: number): Logprobs {
   const table = new LogprobsTable(1, numTop);
   table.set(0, logits, 0);

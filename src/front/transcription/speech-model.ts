@@ -38,7 +38,7 @@ export type WindowEvent =
 /** A model that hears, such as Whisper. */
 export interface SpeechModel {
   readonly id: string;
-  /** Of its features. */
+  /** Size of its features. */
   readonly size: WindowSize;
   readonly tokens: SpeechTokens;
   /** Tokens of a window, its prompt included: 448. */

@@ -36,5 +36,5 @@ const MINICPM3: Family = {
 
 export const MINICPMS: readonly KnownFamily[] = [
   { family: MINICPM, gguf: { architecture: 'minicpm', pairsRows: true } },
-  { family: MINICPM3, gguf: { architecture: 'minicpm3' } },
+  { family: MINICPM3, gguf: null },
 ];

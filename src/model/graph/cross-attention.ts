@@ -101,7 +101,7 @@ export function crossAttention(ops: DecoderOps, inner: DecoderAttention): CrossA
   };
 }
 
-/** Of the encoder's rows, [rows, 3 * size]: what stands in the place of queries is read by nothing. */
+/** Values of the encoder's rows, [rows, 3 * size]: nothing reads those in the place of queries. */
 function heardKeysAndValues(
   ops: DecoderOps,
   { rows, rowsLike }: HeardRows,

@@ -63,7 +63,7 @@ export function decoderGraph(
   return graph;
 }
 
-/** What a layer attends with. */
+/** Inputs of a layer's attention. */
 interface LayerAttention {
   readonly attention: DecoderAttention;
   /** To an encoder's output, after the text; null where there is none. */

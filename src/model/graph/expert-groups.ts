@@ -40,7 +40,7 @@ export function ofGroups(
   const [, picked] = topOf('Picked', sums, groups.perToken);
   const column = graph.node(name('Column'), 'Unsqueeze', [picked, int64s('last_of_picked', 2)]);
   const numbers = Array.from({ length: groups.count }, (_, group) => group);
-  // Of each token [picked, groups], a single one in each row.
+  // One number of each token [picked, groups], alone in its row.
   const isPicked = graph.node(name('IsPicked'), 'Equal', [column, int64s('numbers', ...numbers)]);
   const ones = cast(graph, name('Ones'), isPicked, 'int64');
   const times = graph.node(name('Times'), 'ReduceSum', [ones, int64s('middle', 1)], {

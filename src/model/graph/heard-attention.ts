@@ -14,7 +14,7 @@ interface GroupMasks {
   readonly heard: string;
 }
 
-/** What attention over slots needs where the first positions of each are an encoder's output. */
+/** Needs of attention over slots whose first positions are an encoder's output. */
 export class HeardAttention {
   readonly #graph: GraphBuilder;
   readonly #config: DecoderConfig;

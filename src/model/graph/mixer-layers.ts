@@ -16,7 +16,7 @@ export interface Mixer extends MixerLayers {
   readonly recurrence: RecurrentConfig | null;
 }
 
-/** What mixes tokens in a layer: attention, or what has a state in its place, or both, or nothing. */
+/** Mixers of tokens in a layer: attention, or one with a state in its place, or both, or none. */
 export function mixersOf(config: DecoderConfig, layer: number): Mixer[] {
   const mixers: Mixer[] = [];
   const recurrence = recurrenceOf(config, layer);

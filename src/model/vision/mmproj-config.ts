@@ -1,4 +1,4 @@
-/** What mmproj files say of images, as the fields of config.json and preprocessor_config.json. */
+/** Facts about images in mmproj files, as the fields of config.json and preprocessor_config.json. */
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';

@@ -18,7 +18,7 @@ import { gatherTranscript, toAnswer, toStreamEvents, type Transcript } from './a
 import { type AudioRequest, toAudioRequest } from './fields.ts';
 import { receiveAudio } from './receive-audio.ts';
 
-/** What these routes need in addition to what all have. */
+/** Needs of these routes in addition to those of all. */
 export interface AudioServices {
   readonly pool: Pick<AudioPool, 'open' | 'features'>;
   /**

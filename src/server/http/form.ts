@@ -76,7 +76,7 @@ export function readForm(incoming: IncomingMessage, form: BusboyInstance): Promi
   });
 }
 
-/** What a client is told of a form that could not be read. */
+/** Told to a client whose form could not be read. */
 export function formError(error: unknown, incoming: IncomingMessage): ApiError {
   if (error instanceof ApiError) return error;
   if (incoming.destroyed && !incoming.complete) {

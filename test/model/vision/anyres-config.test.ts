@@ -1,4 +1,4 @@
-/** What LLaVA-NeXT's folders say of their images, right and wrong. */
+/** Configurations of LLaVA-NeXT's images, right and wrong. */
 import { describe, expect, it } from 'vitest';
 import { textModelConfig, textModelTensor } from '../../../src/model/huggingface/text-config.ts';
 import { ModelError } from '../../../src/model/model-error.ts';

@@ -1,4 +1,4 @@
-/** What InternVL's folders say of their images, right and wrong. */
+/** Configurations of InternVL's images, right and wrong. */
 import { describe, expect, it } from 'vitest';
 import { ModelError } from '../../../src/model/model-error.ts';
 import { parseCanvasConfig } from '../../../src/model/vision/canvas-config.ts';

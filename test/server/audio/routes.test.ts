@@ -27,7 +27,7 @@ const SAID: readonly ScriptedWindow[] = [
 ];
 const FILE = soundFile('flac-16');
 const PLAIN = { code: 1, channels: 1, rate: 16_000, align: 2, bits: 16 };
-/** Of all tests: starting a process takes longer than most of them. */
+/** Shared by all tests: starting a process takes longer than most of them. */
 const pool = new AudioPool();
 afterAll(() => pool.close());
 const logger = pino({ level: 'silent' });
