@@ -128,7 +128,8 @@ export function capabilitiesOfEncoder(kind: EncoderKind, takesImages: boolean): 
   return takesImages ? ['embeddings', 'image_embeddings', 'score'] : CAPABILITIES[kind];
 }
 
-function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
+/** Uses of a model that is loaded. */
+export function capabilitiesOfRuntime(runtime: AnyRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'text':
       if (runtime.speech) return ['transcription'];

@@ -35,7 +35,8 @@ export interface BannerFacts {
   readonly attention: 'slots' | 'paged';
   /** How requests sample that do not say. */
   readonly sampling: string;
-  readonly canChat: boolean;
+  /** As /v1/models has them. */
+  readonly capabilities: readonly string[];
   readonly needsKey: boolean;
 }
 
@@ -72,9 +73,10 @@ export function banner(facts: BannerFacts): string {
     ...pageRows(places),
   ];
   const lines = rows.map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);
-  return ['', ...lines, '', exampleCall(facts, facts.canChat ? 'chat' : 'completions'), ''].join(
-    '\n',
-  );
+  const { capabilities } = facts;
+  const writes = capabilities.includes('chat') ? 'chat' : 'completions';
+  const example = capabilities.includes('transcription') ? 'transcription' : writes;
+  return ['', ...lines, '', exampleCall(facts, example), ''].join('\n');
 }
 
 /** The server's own address first, then those by which it is reached from elsewhere. */
@@ -165,11 +167,11 @@ const EXAMPLES = {
   rerank: ['rerank', '"query": "What is a panda?", "documents": ["A bear.", "A car."]'],
 } as const;
 
-type Example = keyof typeof EXAMPLES | 'infer';
+type Example = keyof typeof EXAMPLES | 'infer' | 'transcription';
 
 /** Files of a model that generates text may not say whether it can chat; most can. */
 function exampleFor(capabilities: readonly string[]): Example {
-  const others = ['embeddings', 'rerank', 'infer'] as const;
+  const others = ['embeddings', 'rerank', 'infer', 'transcription'] as const;
   return others.find((name) => capabilities.includes(name)) ?? 'chat';
 }
 
@@ -187,6 +189,10 @@ function exampleCall(
   const key = needsKey ? ` -H 'authorization: Bearer KEY'` : '';
   // Input tensors differ from model to model, and this call reports them.
   if (example === 'infer') return `  curl ${url}/v2/models/${model}${key}`;
+  if (example === 'transcription') {
+    const name = model === undefined ? '' : ` -F model=${model}`;
+    return `  curl ${url}/v1/audio/transcriptions${key}${name} -F file=@speech.wav`;
+  }
   const [path, fields] = EXAMPLES[example];
   const body = model === undefined ? fields : `"model": "${model}", ${fields}`;
   return `  curl -N ${url}/v1/${path}${key} -H 'content-type: application/json' \\\n    -d '{${body}}'`;

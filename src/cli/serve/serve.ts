@@ -1,5 +1,5 @@
 import { createLogger } from '../../observability/logger.ts';
-import { capabilitiesOf } from '../../server/describe-models.ts';
+import { capabilitiesOf, capabilitiesOfRuntime } from '../../server/describe-models.ts';
 import { describeTuning } from '../../serving/plan/tuning.ts';
 import { type OpenServer, openServer } from '../../serving/server/open-server.ts';
 import type { Ports } from '../../serving/server/open-ports.ts';
@@ -45,7 +45,7 @@ async function readyText(server: OpenServer, options: ServeOptions): Promise<str
     const control = modelControl(options);
     return repositoryBanner({ places, version, models: list, capabilities, control, needsKey });
   }
-  const { model, how, engine, prompts } = served.runtime;
+  const { model, how, engine } = served.runtime;
   return banner({
     places,
     version,
@@ -60,7 +60,7 @@ async function readyText(server: OpenServer, options: ServeOptions): Promise<str
     limits: how.limits,
     attention: how.attention,
     sampling: samplingInWords(model.samplingDefaults),
-    canChat: prompts.canChat,
+    capabilities: capabilitiesOfRuntime(served.runtime),
     needsKey,
   });
 }

@@ -1,6 +1,9 @@
 /** Speech of prompts, whose embeddings are before the tokens of a text. */
 import type { EmbeddedImages, EmbedFor } from './prompt-image.ts';
 
+/** Said of requests for anything else. */
+export const HEARS_ALONE = 'This model writes what it hears, and nothing else.';
+
 /** A window of speech. */
 export interface PromptSpeech {
   /** Log-mel features [mels, frames], float32. */

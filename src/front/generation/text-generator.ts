@@ -20,7 +20,7 @@ import type {
   Generator,
 } from './generation.ts';
 import type { EmbeddedImages, ImageEmbedder, PromptImage } from './prompt-image.ts';
-import type { PromptSpeech, SpeechEmbedder } from './prompt-speech.ts';
+import { HEARS_ALONE, type PromptSpeech, type SpeechEmbedder } from './prompt-speech.ts';
 import { knownBatch, splitBatch } from './resumption.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
@@ -199,8 +199,7 @@ class TextGeneration implements GenerationDeltas {
     const { cacheSalt = '', client = '' } = this.#request;
     const { hearing } = this.#options;
     if (!hearing) throw new InvalidRequestError('This model takes no speech.');
-    if (!speech)
-      throw new InvalidRequestError('This model writes what it hears, and nothing else.');
+    if (!speech) throw new InvalidRequestError(HEARS_ALONE);
     this.#seen = await hearing.embed(speech, cacheSalt, { client, signal: this.#signal });
     if (this.#isOver) this.#seen.release();
   }

@@ -79,7 +79,7 @@ export class Transcriber {
    * @param features [mels, frames], row by row
    * @throws RangeError when there are more or fewer of them
    */
-  async listen(features: Float32Array<ArrayBuffer>): Promise<SpeechWindow> {
+  async hear(features: Float32Array<ArrayBuffer>): Promise<SpeechWindow> {
     const { numMels, numFrames, numPositions } = this.format;
     if (features.length !== numMels * numFrames) {
       throw new RangeError(

@@ -64,7 +64,7 @@ export class Whisper implements SpeechModel {
     { signal }: Caller,
   ): Promise<ReadonlyMap<string, number>> {
     const { transcriber } = this.#options;
-    const { window } = await this.#listen(features);
+    const { window } = await this.#hear(features);
     const codes = [...this.tokens.languages.keys()];
     const ids = Int32Array.from(this.tokens.languages.values());
     const logits = await transcriber.logitsAfter(window, this.#start, ids, signal);
@@ -78,7 +78,7 @@ export class Whisper implements SpeechModel {
     { signal }: Caller,
   ): AsyncGenerator<WindowEvent, void> {
     const { transcriber } = this.#options;
-    const known = await this.#listen(features);
+    const known = await this.#hear(features);
     known.noSpeechProb ??= await this.#noSpeechProb(known.window, signal);
     yield { type: 'began', noSpeechProb: known.noSpeechProb };
     const ids = Int32Array.from(prompt);
@@ -90,10 +90,10 @@ export class Whisper implements SpeechModel {
     }
   }
 
-  async #listen(features: Float32Array<ArrayBuffer>): Promise<KnownWindow> {
+  async #hear(features: Float32Array<ArrayBuffer>): Promise<KnownWindow> {
     const known = this.#windows.get(features);
     if (known !== undefined) return known;
-    const heard = { window: await this.#options.transcriber.listen(features) };
+    const heard = { window: await this.#options.transcriber.hear(features) };
     this.#windows.set(features, heard);
     return heard;
   }

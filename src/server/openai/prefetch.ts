@@ -4,6 +4,7 @@ import type { Caller } from '../../front/caller.ts';
 import { encodeChat } from '../../front/chat/chat-prompt.ts';
 import { countImages } from '../../front/templates/chat-message.ts';
 import { chatPrefix } from '../../front/prefetch/chat-prefix.ts';
+import { HEARS_ALONE } from '../../front/generation/prompt-speech.ts';
 import type { Prefetched } from '../../front/prefetch/prefetcher.ts';
 import { callerOf, checkAdmin } from '../auth/auth.ts';
 import type { ServerContext, ServerEnv } from '../context.ts';
@@ -50,6 +51,7 @@ async function compute(
 
 /** @throws ApiError 400, InvalidRequestError; as PromptEncoder */
 async function tokensOf(model: ServedText, json: unknown, caller: Caller): Promise<Int32Array> {
+  if (model.speech) throw badRequest(HEARS_ALONE);
   const { maxModelLen } = model.model;
   const { prompt = null } = parseWith(prefetchBody, json);
   const field = prompt === null ? 'messages' : 'prompt';

@@ -25,6 +25,7 @@ test.each([
   [['embeddings'], 'curl -N http://127.0.0.1:8000/v1/embeddings '],
   [['rerank', 'score'], 'curl -N http://127.0.0.1:8000/v1/rerank '],
   [['infer'], 'curl http://127.0.0.1:8000/v2/models/m'],
+  [['transcription'], 'curl http://127.0.0.1:8000/v1/audio/transcriptions -F model=m -F file=@'],
 ])('the call of a server whose first model can do %j', (capabilities, call) => {
   const banner = repositoryBanner({ ...FACTS, capabilities });
   expect(banner).toContain(call);

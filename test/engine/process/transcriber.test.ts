@@ -69,7 +69,7 @@ afterAll(async () => {
 async function heard(name: string): Promise<SpeechWindow> {
   const window = reference.windows[name];
   if (window === undefined) throw new Error(`there is no window ${name}`);
-  return transcriber.listen(window.features);
+  return transcriber.hear(window.features);
 }
 
 async function textOf(pieces: AsyncIterable<SpokenTokens>) {
@@ -148,7 +148,7 @@ it('ends where the positions of texts end, and refuses prompts and windows that 
     const pieces = transcriber.write(a, prompt, { maxTokens: 1 }, NEVER);
     await expect(textOf(pieces)).rejects.toThrow(RangeError);
   }
-  await expect(transcriber.listen(new Float32Array(3))).rejects.toThrow(RangeError);
+  await expect(transcriber.hear(new Float32Array(3))).rejects.toThrow(RangeError);
 });
 
 it('is left by an aborted request, and holds nothing of it', async () => {
