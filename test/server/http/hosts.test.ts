@@ -143,6 +143,9 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/models/load': 403,
   '/sleep': 403,
   '/wake_up': 403,
+  // Forms, which a page may post.
+  '/v1/audio/transcriptions': 403,
+  '/v1/audio/translations': 403,
   '/v1/load_lora_adapter': 403,
   '/v1/unload_lora_adapter': 403,
   '/models/unload': 403,
