@@ -143,9 +143,6 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/models/load': 403,
   '/sleep': 403,
   '/wake_up': 403,
-  // Forms, which a page may post.
-  '/v1/audio/transcriptions': 403,
-  '/v1/audio/translations': 403,
   '/v1/load_lora_adapter': 403,
   '/v1/unload_lora_adapter': 403,
   '/models/unload': 403,
@@ -153,6 +150,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   '/internal/v1/resume': 401,
   // Forms may come from other pages: their origin is refused before their type is looked at.
   '/v1/files': 403,
+  '/v1/audio/transcriptions': 403,
+  '/v1/audio/translations': 403,
   // There is no folder for them.
   '/v1/batches': 501,
   '/v1/moderations': 501,
