@@ -249,7 +249,7 @@ export class SchemaCompiler {
           pattern: textOf(schema, 'pattern', path),
           format: textOf(schema, 'format', path),
         };
-        const counted = countedString(wishes);
+        const counted = this.#shapes && countedString(wishes);
         if (this.#shapes?.addText(shapes, counted?.bounds ?? null) && counted !== null) {
           return counted.ebnf(this.#rules);
         }

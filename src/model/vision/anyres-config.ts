@@ -6,12 +6,12 @@ import type { AnyresCutting } from '../../images/cut-image.ts';
 import type { TileGrid } from '../../images/tiles.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
-import { llavaSchema, llavaTower } from './llava-config.ts';
+import { llavaSchema, llavaShape, llavaTower } from './llava-config.ts';
+import { seenPatches } from './siglip-tower.ts';
 import type { TileShape } from './vision-config.ts';
 import {
   checked,
   normalizationFields,
-  normalizationOf,
   type ParsedFile,
   resampleField,
   type VisionFiles,
@@ -97,32 +97,15 @@ export function parseAnyresConfig(files: VisionFiles, textSize: number): AnyresV
       `${files.processor.origin}: patch_size is ${patchSide}, and the model has ${tower.patchSide}`,
     );
   }
-  const { trainedPatches: patches } = tower;
-  const tokensPerTile = patches ** 2;
-  if (tokensPerTile > MODEL_LIMITS.imagePatches) {
-    throw new ModelError(
-      `${origin}: tiles have ${tokensPerTile} patches; at most ${MODEL_LIMITS.imagePatches} are seen`,
-    );
-  }
+  const patches = seenPatches(tower, origin, 'tiles');
   const { image_grid_pinpoints: pinpoints } = images;
   const seen = model.image_grid_pinpoints ?? USUAL;
   if (JSON.stringify(seen) !== JSON.stringify(pinpoints)) {
     throw new ModelError(`${files.images.origin}: image_grid_pinpoints are not those of ${origin}`);
   }
   const shape: TileShape = {
-    kind: 'tiles',
-    tower,
-    tileSide,
-    patches,
-    ...normalizationOf(images),
-    connector: {
-      kind: 'mlp',
-      side: 1,
-      activation: model.projector_hidden_act,
-      bias: model.multimodal_projector_bias,
-    },
+    ...llavaShape(model, images, { tower, patches, textSize }),
     lineEnd: true,
-    textSize,
   };
   return {
     kind: 'anyres',
@@ -135,7 +118,7 @@ export function parseAnyresConfig(files: VisionFiles, textSize: number): AnyresV
       splits: true,
       resample: images.resample,
     },
-    tokensPerTile,
+    tokensPerTile: patches ** 2,
     imageToken: stated ?? '<image>',
     imageTokenId: model.image_token_id ?? model.image_token_index ?? 32_000,
   };

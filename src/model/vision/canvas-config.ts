@@ -6,7 +6,7 @@ import type { CanvasCutting } from '../../images/cut-image.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { encoderActivation } from '../encoder/encoder-config.ts';
 import { ModelError } from '../model-error.ts';
-import { INTERN, siglipSchema, siglipTower } from './siglip-tower.ts';
+import { INTERN, seenPatches, siglipSchema, siglipTower } from './siglip-tower.ts';
 import type { TileShape } from './vision-config.ts';
 import {
   checked,
@@ -126,12 +126,7 @@ export function parseCanvasConfig(files: VisionFiles, textSize: number): CanvasV
       `${files.images.origin} has canvases of ${maxTiles * tileSide ** 2} pixels; at most ${imagePixels} are cut`,
     );
   }
-  const { trainedPatches: patches } = tower;
-  if (patches ** 2 > MODEL_LIMITS.imagePatches) {
-    throw new ModelError(
-      `${origin}: tiles have ${patches ** 2} patches; at most ${MODEL_LIMITS.imagePatches} are seen`,
-    );
-  }
+  const patches = seenPatches(tower, origin, 'tiles');
   const shuffle = 1 / model.downsample_ratio;
   if (!Number.isInteger(shuffle) || patches % shuffle !== 0) {
     throw new ModelError(

@@ -5,12 +5,20 @@ import type { CropCutting, SquareCutting } from '../../images/cut-image.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { encoderActivation } from '../encoder/encoder-config.ts';
 import { ModelError } from '../model-error.ts';
-import { CLIP, clipSchema, siglipSchema, siglipTower, type TowerConfig } from './siglip-tower.ts';
+import {
+  CLIP,
+  clipSchema,
+  seenPatches,
+  siglipSchema,
+  siglipTower,
+  type TowerConfig,
+} from './siglip-tower.ts';
 import type { SquareVision } from './square-config.ts';
 import type { TileShape } from './vision-config.ts';
 import {
   checked,
   normalizationFields,
+  type NormalizationFields,
   normalizationOf,
   resampleField,
   type VisionFiles,
@@ -86,33 +94,13 @@ export function parseLlavaConfig(files: VisionFiles, textSize: number): SquareVi
       `${files.images.origin} has images of ${cutting.side} pixels, and the model sees ${tileSide}`,
     );
   }
-  const { trainedPatches: patches } = tower;
-  const tokensPerTile = patches ** 2;
-  if (tokensPerTile > MODEL_LIMITS.imagePatches) {
-    throw new ModelError(
-      `${files.config.origin}: images have ${tokensPerTile} patches; at most ${MODEL_LIMITS.imagePatches} are seen`,
-    );
-  }
-  const shape: TileShape = {
-    kind: 'tiles',
-    tower,
-    tileSide,
-    patches,
-    ...normalizationOf(images),
-    connector: {
-      kind: 'mlp',
-      side: 1,
-      activation: model.projector_hidden_act,
-      bias: model.multimodal_projector_bias,
-    },
-    textSize,
-  };
+  const patches = seenPatches(tower, files.config.origin, 'images');
   const mark = stated ?? '<image>';
   return {
     kind: 'square',
-    shape,
+    shape: llavaShape(model, images, { tower, patches, textSize }),
     cutting,
-    tokensPerTile,
+    tokensPerTile: patches ** 2,
     seesWhole: false,
     texts: { mark, before: '', image: mark, after: '' },
     imageTokenId: model.image_token_id ?? model.image_token_index ?? 32_000,
@@ -139,6 +127,28 @@ export function llavaTower(model: z.output<typeof llavaSchema>, origin: string):
   }
   const style = isClip ? CLIP : tower.style;
   return { ...tower, numLayers, style, outputNorm: false };
+}
+
+/** @param patches along a tile's side */
+export function llavaShape(
+  model: z.output<typeof llavaSchema>,
+  images: NormalizationFields,
+  { tower, patches, textSize }: Pick<TileShape, 'tower' | 'patches' | 'textSize'>,
+): TileShape {
+  return {
+    kind: 'tiles',
+    tower,
+    tileSide: model.vision_config.image_size,
+    patches,
+    ...normalizationOf(images),
+    connector: {
+      kind: 'mlp',
+      side: 1,
+      activation: model.projector_hidden_act,
+      bias: model.multimodal_projector_bias,
+    },
+    textSize,
+  };
 }
 
 function cuttingOf(

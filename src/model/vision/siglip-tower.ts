@@ -100,6 +100,23 @@ export function siglipTower(config: TowerFields, origin: string): TowerConfig {
   };
 }
 
+/**
+ * Patches along a tile's side, where all of those that the tower was trained with are seen.
+ * @param seen names tiles or images in errors
+ * @throws {ModelError} naming the file as `origin`, if they are too many
+ */
+export function seenPatches(
+  { trainedPatches }: TowerConfig,
+  origin: string,
+  seen: 'tiles' | 'images',
+): number {
+  const { imagePatches } = MODEL_LIMITS;
+  if (trainedPatches ** 2 <= imagePatches) return trainedPatches;
+  throw new ModelError(
+    `${origin}: ${seen} have ${trainedPatches ** 2} patches; at most ${imagePatches} are seen`,
+  );
+}
+
 /** Rows of a tile within a tower. */
 export function tileTokens(patches: number, { style }: TowerConfig): number {
   return patches ** 2 + (style.classToken ? 1 : 0);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { CropCutting, SquareCutting } from '../../images/cut-image.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
-import { siglipSchema, siglipTower } from './siglip-tower.ts';
+import { seenPatches, siglipSchema, siglipTower } from './siglip-tower.ts';
 import type { TileShape } from './vision-config.ts';
 import {
   checked,
@@ -91,12 +91,7 @@ export function parseSquareConfig(files: VisionFiles, textSize: number): SquareV
       `${files.images.origin} has images of ${width} x ${height} pixels, and the model sees ${tileSide} x ${tileSide}`,
     );
   }
-  const { trainedPatches: patches } = tower;
-  if (patches ** 2 > MODEL_LIMITS.imagePatches) {
-    throw new ModelError(
-      `${origin}: images have ${patches ** 2} patches; at most ${MODEL_LIMITS.imagePatches} are seen`,
-    );
-  }
+  const patches = seenPatches(tower, origin, 'images');
   const tokens = Math.sqrt(tokensPerTile);
   if (patches % tokens !== 0) {
     throw new ModelError(

@@ -42,7 +42,7 @@ export function normalizationFields(usual: { readonly mean: number[]; readonly s
   };
 }
 
-type NormalizationFields = z.output<z.ZodObject<ReturnType<typeof normalizationFields>>>;
+export type NormalizationFields = z.output<z.ZodObject<ReturnType<typeof normalizationFields>>>;
 
 export function normalizationOf(images: NormalizationFields): Normalization {
   return {
