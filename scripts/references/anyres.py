@@ -6,19 +6,12 @@
 As tiles.py; the processor is the one that resizes with Pillow. Of an image there is also the number of its tokens.
 """
 
-import base64
-import gzip
-import hashlib
-import json
-import sys
-
 import numpy as np
 from transformers import LlavaNextImageProcessorPil
 from transformers.models.llava_next.processing_llava_next import LlavaNextProcessor
 
-from tiles import read
+from drawn_images import RESAMPLE, as_bytes, digest, write_hashes
 
-RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
 # Images that are cut as published models do.
 PUBLISHED = {11, 57, 90}
 PATCH = 4
@@ -53,8 +46,7 @@ def case_of(index, image):
     )
     whole, *tiles = processor(image, return_tensors="np")["pixel_values"][0]
     made = np.stack([*tiles, whole])
-    assert (made == made.astype(np.uint8)).all()
-    bytes_of = made.astype(np.uint8).transpose(0, 2, 3, 1).tobytes()
+    pixels = as_bytes(made).transpose(0, 2, 3, 1)
     return {
         "tiling": {
             "tileSide": side,
@@ -64,19 +56,8 @@ def case_of(index, image):
         },
         "tiles": len(made),
         "tokens": int(features_of(processor, image, side)),
-        "sha256": hashlib.sha256(bytes_of).hexdigest()[:16],
+        "sha256": digest(pixels),
     }
 
 
-def main():
-    with gzip.open(sys.argv[1]) as packed:
-        images = json.load(packed)["cases"]
-    cases = [
-        case_of(index, read(each["kind"], base64.b64decode(each["file"]))) for index, each in enumerate(images)
-    ]
-    with open(sys.argv[2], "w") as out:
-        lines = ",\n".join(json.dumps(each) for each in cases)
-        out.write(f"[\n{lines}\n]\n")
-
-
-main()
+write_hashes(case_of)

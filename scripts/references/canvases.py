@@ -6,18 +6,11 @@
 As tiles.py; the processor is the one that resizes with Pillow.
 """
 
-import base64
-import gzip
-import hashlib
-import json
-import sys
-
 import numpy as np
 from transformers import GotOcr2ImageProcessorPil
 
-from tiles import read
+from drawn_images import RESAMPLE, as_bytes, digest, write_hashes
 
-RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
 # Images that are cut as published models do.
 PUBLISHED = {11, 57, 90}
 
@@ -44,24 +37,12 @@ def case_of(index, image):
         do_normalize=False,
     )
     tiles = np.stack(processor(image, return_tensors="np")["pixel_values"])
-    assert (tiles == tiles.astype(np.uint8)).all()
-    bytes_of = tiles.astype(np.uint8).transpose(0, 2, 3, 1).tobytes()
+    pixels = as_bytes(tiles).transpose(0, 2, 3, 1)
     return {
         "tiling": tiling,
         "tiles": len(tiles),
-        "sha256": hashlib.sha256(bytes_of).hexdigest()[:16],
+        "sha256": digest(pixels),
     }
 
 
-def main():
-    with gzip.open(sys.argv[1]) as packed:
-        images = json.load(packed)["cases"]
-    cases = [
-        case_of(index, read(each["kind"], base64.b64decode(each["file"]))) for index, each in enumerate(images)
-    ]
-    with open(sys.argv[2], "w") as out:
-        lines = ",\n".join(json.dumps(each) for each in cases)
-        out.write(f"[\n{lines}\n]\n")
-
-
-main()
+write_hashes(case_of)

@@ -6,18 +6,11 @@
 As tiles.py; the processor is the one that resizes with Pillow.
 """
 
-import base64
-import gzip
-import hashlib
-import json
-import sys
-
 import numpy as np
 from transformers import CLIPImageProcessorPil
 
-from tiles import read
+from drawn_images import RESAMPLE, as_bytes, digest, write_hashes
 
-RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
 # Of the images, those that are prepared as published models do.
 PUBLISHED = {11: 336, 57: 336, 90: 336}
 
@@ -39,25 +32,13 @@ def case_of(index, image):
         do_normalize=False,
     )
     (made,) = processor(image, return_tensors="np")["pixel_values"]
-    assert (made == made.astype(np.uint8)).all()
-    bytes_of = made.astype(np.uint8).transpose(1, 2, 0).tobytes()
+    pixels = as_bytes(made).transpose(1, 2, 0)
     return {
         "shortestEdge": edge,
         "side": side,
         "resample": resample,
-        "sha256": hashlib.sha256(bytes_of).hexdigest()[:16],
+        "sha256": digest(pixels),
     }
 
 
-def main():
-    with gzip.open(sys.argv[1]) as packed:
-        images = json.load(packed)["cases"]
-    cases = [
-        case_of(index, read(each["kind"], base64.b64decode(each["file"]))) for index, each in enumerate(images)
-    ]
-    with open(sys.argv[2], "w") as out:
-        lines = ",\n".join(json.dumps(each) for each in cases)
-        out.write(f"[\n{lines}\n]\n")
-
-
-main()
+write_hashes(case_of)

@@ -15,7 +15,7 @@ import torch
 import transformers
 
 from vision import TEXT_MODEL, base64_of, read, tokenizer
-from vision_folder import bytes_of, write_cases, write_folder
+from vision_folder import bytes_of, folder_writer, write_cases
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<IMG_CONTEXT>", "<video>"]
 TEMPLATE = (
@@ -104,18 +104,5 @@ def grid_of(image, image_processor) -> dict:
     return {"rows": 0, "columns": 0} if rows * columns == 1 else {"rows": rows, "columns": columns}
 
 
-def write(folder: Path, image_folder: Path, case: dict) -> None:
-    processor = processor_of(case)
-    write_folder(
-        folder,
-        image_folder,
-        processor,
-        lambda: model_of(case, processor.tokenizer),
-        lambda model, path: tower(model, processor, path),
-        len(SPECIAL),
-        inputs_of,
-    )
-
-
 if __name__ == "__main__":
-    write_cases(__doc__, CASES, write)
+    write_cases(__doc__, CASES, folder_writer(processor_of, model_of, tower, len(SPECIAL), inputs_of))

@@ -7,18 +7,11 @@ As tiles.py; the processor is the one that resizes with Pillow. Null is for what
 be less than a pixel wide.
 """
 
-import base64
-import gzip
-import hashlib
-import json
-import sys
-
 import numpy as np
 from transformers import PixtralImageProcessorPil
 
-from tiles import read
+from drawn_images import RESAMPLE, as_bytes, digest, write_hashes
 
-RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
 # Of the images, those that are prepared as published models do.
 PUBLISHED = {11: (14, 2, 1540), 57: (16, 1, 1024), 90: (14, 2, 1540)}
 
@@ -43,28 +36,16 @@ def case_of(index, image):
     if min(image.size) * longest < max(image.size):
         return {"lining": lining, "rows": 0, "columns": 0, "sha256": None}
     (made,) = processor(image, return_tensors="np")["pixel_values"]
-    assert (made == made.astype(np.uint8)).all()
     _channels, height, width = made.shape
-    values = made.transpose(1, 2, 0).astype(np.uint8)
+    values = as_bytes(made).transpose(1, 2, 0)
     cells = values.reshape(height // cell, merge, side, width // cell, merge, side, 3)
-    bytes_of = cells.transpose(0, 3, 1, 4, 2, 5, 6).tobytes()
+    pixels = cells.transpose(0, 3, 1, 4, 2, 5, 6)
     return {
         "lining": lining,
         "rows": height // cell,
         "columns": width // cell,
-        "sha256": hashlib.sha256(bytes_of).hexdigest()[:16],
+        "sha256": digest(pixels),
     }
 
 
-def main():
-    with gzip.open(sys.argv[1]) as packed:
-        images = json.load(packed)["cases"]
-    cases = [
-        case_of(index, read(each["kind"], base64.b64decode(each["file"]))) for index, each in enumerate(images)
-    ]
-    with open(sys.argv[2], "w") as out:
-        lines = ",\n".join(json.dumps(each) for each in cases)
-        out.write(f"[\n{lines}\n]\n")
-
-
-main()
+write_hashes(case_of)

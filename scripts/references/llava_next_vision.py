@@ -17,7 +17,7 @@ from transformers.image_processing_utils import select_best_resolution
 
 from llava_vision import SPECIAL, TEMPLATE
 from vision import TEXT_MODEL, base64_of, read, tokenizer
-from vision_folder import bytes_of, write_cases, write_folder
+from vision_folder import bytes_of, folder_writer, write_cases
 
 SIDE, PATCH = 12, 4
 # Height and width; images of some shapes have margins on all of them.
@@ -25,7 +25,7 @@ CANVASES = [[12, 24], [24, 12], [12, 36]]
 CASES = {"llava-next": {"text": {**TEXT_MODEL, "model_type": "mistral", "sliding_window": None}}}
 
 
-def processor_of():
+def processor_of(_case: dict):
     return transformers.LlavaNextProcessor(
         transformers.LlavaNextImageProcessorPil(
             size={"shortest_edge": SIDE},
@@ -87,18 +87,5 @@ def tower(model, processor, path: Path) -> dict:
     }
 
 
-def write(folder: Path, image_folder: Path, case: dict) -> None:
-    processor = processor_of()
-    write_folder(
-        folder,
-        image_folder,
-        processor,
-        lambda: model_of(case, processor.tokenizer),
-        lambda model, path: tower(model, processor, path),
-        len(SPECIAL),
-        inputs_of,
-    )
-
-
 if __name__ == "__main__":
-    write_cases(__doc__, CASES, write)
+    write_cases(__doc__, CASES, folder_writer(processor_of, model_of, tower, len(SPECIAL), inputs_of))

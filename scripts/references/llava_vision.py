@@ -15,7 +15,7 @@ import torch
 import transformers
 
 from vision import TEXT_MODEL, base64_of, read, tokenizer
-from vision_folder import bytes_of, write_cases, write_folder
+from vision_folder import bytes_of, folder_writer, write_cases
 
 SPECIAL = ["<|endoftext|>", "<s>", "</s>", "<image>"]
 TEMPLATE = (
@@ -112,18 +112,5 @@ def tower(model, processor, path: Path) -> dict:
     }
 
 
-def write(folder: Path, image_folder: Path, case: dict) -> None:
-    processor = processor_of(case)
-    write_folder(
-        folder,
-        image_folder,
-        processor,
-        lambda: model_of(case, processor.tokenizer),
-        lambda model, path: tower(model, processor, path),
-        len(SPECIAL),
-        inputs_of,
-    )
-
-
 if __name__ == "__main__":
-    write_cases(__doc__, CASES, write)
+    write_cases(__doc__, CASES, folder_writer(processor_of, model_of, tower, len(SPECIAL), inputs_of))

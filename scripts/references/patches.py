@@ -6,18 +6,11 @@
 As tiles.py; the processor is the one that resizes with Pillow.
 """
 
-import base64
-import gzip
-import hashlib
-import json
-import sys
-
 import numpy as np
 from transformers import Qwen2VLImageProcessorPil
 
-from tiles import read
+from drawn_images import RESAMPLE, as_bytes, digest, write_hashes
 
-RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
 # Of the images, those that are prepared as published models do.
 PUBLISHED = {11: (14, 2, 3136, 12845056), 57: (14, 2, 3136, 1003520), 90: (16, 2, 65536, 16777216)}
 
@@ -44,27 +37,15 @@ def case_of(index, image):
     made = processor(image, return_tensors="np")
     values = made["pixel_values"].reshape(-1, 3, 2, side, side)
     assert (values[:, :, 0] == values[:, :, 1]).all()
-    assert (values == values.astype(np.uint8)).all()
     # A pixel's channels together, as in an image.
-    bytes_of = values[:, :, 0].astype(np.uint8).transpose(0, 2, 3, 1).tobytes()
+    pixels = as_bytes(values[:, :, 0]).transpose(0, 2, 3, 1)
     _frames, height, width = made["image_grid_thw"][0]
     return {
         "patching": patching,
         "rows": int(height) // merge,
         "columns": int(width) // merge,
-        "sha256": hashlib.sha256(bytes_of).hexdigest()[:16],
+        "sha256": digest(pixels),
     }
 
 
-def main():
-    with gzip.open(sys.argv[1]) as packed:
-        images = json.load(packed)["cases"]
-    cases = [
-        case_of(index, read(each["kind"], base64.b64decode(each["file"]))) for index, each in enumerate(images)
-    ]
-    with open(sys.argv[2], "w") as out:
-        lines = ",\n".join(json.dumps(each) for each in cases)
-        out.write(f"[\n{lines}\n]\n")
-
-
-main()
+write_hashes(case_of)

@@ -6,18 +6,11 @@
 As tiles.py; the processor is the one that resizes with Pillow.
 """
 
-import base64
-import gzip
-import hashlib
-import json
-import sys
-
 import numpy as np
 from transformers import Gemma3ImageProcessorPil
 
-from tiles import read
+from drawn_images import RESAMPLE, as_bytes, digest, write_hashes
 
-RESAMPLE = {"lanczos": 1, "bilinear": 2, "bicubic": 3}
 # Of the images, those that are prepared as published models do.
 PUBLISHED = {11: 896, 57: 896, 90: 896}
 
@@ -34,25 +27,13 @@ def case_of(index, image):
         do_normalize=False,
     )
     (made,) = processor(image, return_tensors="np")["pixel_values"]
-    assert (made == made.astype(np.uint8)).all()
     # A pixel's channels together, as in an image.
-    bytes_of = made.astype(np.uint8).transpose(1, 2, 0).tobytes()
+    pixels = as_bytes(made).transpose(1, 2, 0)
     return {
         "side": side,
         "resample": "bilinear" if index in PUBLISHED else resample,
-        "sha256": hashlib.sha256(bytes_of).hexdigest()[:16],
+        "sha256": digest(pixels),
     }
 
 
-def main():
-    with gzip.open(sys.argv[1]) as packed:
-        images = json.load(packed)["cases"]
-    cases = [
-        case_of(index, read(each["kind"], base64.b64decode(each["file"]))) for index, each in enumerate(images)
-    ]
-    with open(sys.argv[2], "w") as out:
-        lines = ",\n".join(json.dumps(each) for each in cases)
-        out.write(f"[\n{lines}\n]\n")
-
-
-main()
+write_hashes(case_of)

@@ -20,25 +20,13 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from speech import SPECIAL
 from vision import randomize
 
 POSITIONS = 24
 TEXT_POSITIONS = 64
 RATE = 16000
 SAMPLES = 2 * POSITIONS * 160
-SPECIAL = [
-    "<|endoftext|>",
-    "<|startoftranscript|>",
-    "<|en|>",
-    "<|de|>",
-    "<|translate|>",
-    "<|transcribe|>",
-    "<|startoflm|>",
-    "<|startofprev|>",
-    "<|nospeech|>",
-    "<|notimestamps|>",
-    *(f"<|{at / 50:.2f}|>" for at in range(25)),
-]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SPACE = "\u0120"
 # Sound, language (none: as detected), task.

@@ -61,6 +61,30 @@ def bytes_of(pixels: np.ndarray, mean: np.ndarray, std: np.ndarray) -> np.ndarra
     return found.astype(np.uint8)
 
 
+def folder_writer(
+    processor_of: Callable,
+    model_of: Callable,
+    tower: Callable,
+    num_special: int,
+    inputs: Callable,
+) -> Callable[[Path, Path, object], None]:
+    """Writes the folder of a case, whose processor and model are told by it."""
+
+    def write(folder: Path, image_folder: Path, case) -> None:
+        processor = processor_of(case)
+        write_folder(
+            folder,
+            image_folder,
+            processor,
+            lambda: model_of(case, processor.tokenizer),
+            lambda model, path: tower(model, processor, path),
+            num_special,
+            inputs,
+        )
+
+    return write
+
+
 def write_cases(description: str, cases: dict, write: Callable[[Path, Path, object], None]) -> None:
     """The command line: a folder, and the names of cases, or all of them."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
