@@ -1,3 +1,5 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll } from 'vitest';
 import { GrammarThread } from '../../src/grammar/grammar-thread.ts';
 import { SharedMatch } from '../../src/grammar/shared-match.ts';
 import { BYTE_VOCABULARY } from './byte-vocabulary.ts';
@@ -6,9 +8,26 @@ const WAIT_MS = 30_000;
 /** Most tokens of a draft. */
 const MAX_TOKENS = 4;
 
-export function openGrammarThread(): GrammarThread {
-  return new GrammarThread({ vocabulary: BYTE_VOCABULARY, timeoutMs: WAIT_MS, onEnd: () => {} });
+/** A thread for the tests of a file. */
+export function useGrammarThread(): GrammarThread {
+  const onEnd = () => {};
+  const thread = new GrammarThread({ vocabulary: BYTE_VOCABULARY, timeoutMs: WAIT_MS, onEnd });
+  // It keeps no process alive but while it compiles.
+  const alive = setInterval(() => {}, 60_000);
+  beforeAll(async () => {
+    await thread.compile({ form: { kind: 'json_object' } });
+  });
+  afterAll(() => {
+    clearInterval(alive);
+    thread.terminate('tested');
+  });
+  return thread;
 }
+
+/** Numbers from 0 to 1, without 1. */
+export const draws = fc
+  .infiniteStream(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }))
+  .map((stream) => () => stream.next().value as number);
 
 /** A text that a grammar's thread follows, token by token. */
 export class FollowedText {

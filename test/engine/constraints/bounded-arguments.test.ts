@@ -1,26 +1,17 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { toolCallsEbnf } from '../../../src/grammar/tool-calls-ebnf.ts';
 import { boundedSchema } from '../../support/bounded-schemas.ts';
 import { END, textOfBytes, tokensOfText } from '../../support/byte-vocabulary.ts';
 import { toolCallFormat } from '../../support/chat-formats.ts';
-import { FollowedText, openGrammarThread } from '../../support/followed-text.ts';
+import { draws, FollowedText, useGrammarThread } from '../../support/followed-text.ts';
 import { orLong } from '../../support/long-runs.ts';
 
 const MAX_TOKENS = 120;
 const NUM_RUNS = orLong(7, 20);
 
-const thread = openGrammarThread();
-const alive = setInterval(() => {}, 60_000);
-
-beforeAll(async () => {
-  await thread.compile({ form: { kind: 'json_object' } });
-});
-afterAll(() => {
-  clearInterval(alive);
-  thread.terminate('tested');
-});
+const thread = useGrammarThread();
 
 const argumentsOf = (...schemas: readonly object[]) => ({
   type: 'object',
@@ -43,10 +34,6 @@ function choose(allowed: readonly number[], numTokens: number, draw: () => numbe
   const from = ends.length > 0 && draw() < numTokens / 60 ? ends : allowed;
   return from[Math.floor(draw() * from.length)] ?? END;
 }
-
-const draws = fc
-  .infiniteStream(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }))
-  .map((stream) => () => stream.next().value as number);
 
 describe.each(['hermes', 'mistral', 'llama3_json', 'kimi_k2', 'deepseek_v31'])(
   'bounded strings in calls of %s',

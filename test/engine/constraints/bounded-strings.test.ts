@@ -1,27 +1,18 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exactSchemaToEbnf, schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { boundedSchema } from '../../support/bounded-schemas.ts';
 import { END, textOfBytes, tokensOfText } from '../../support/byte-vocabulary.ts';
-import { FollowedText, openGrammarThread } from '../../support/followed-text.ts';
+import { draws, FollowedText, useGrammarThread } from '../../support/followed-text.ts';
 import { orLong } from '../../support/long-runs.ts';
 
 const MAX_TOKENS = 150;
 const NUM_RUNS = orLong(40, 150);
 
-const thread = openGrammarThread();
-const alive = setInterval(() => {}, 60_000);
+const thread = useGrammarThread();
 const ajv = new Ajv2020({ strict: false });
-
-beforeAll(async () => {
-  await thread.compile({ form: { kind: 'json_object' } });
-});
-afterAll(() => {
-  clearInterval(alive);
-  thread.terminate('tested');
-});
 
 /** A choice that prefers what ends a text after some tokens. */
 function choose(allowed: readonly number[], numTokens: number, draw: () => number): number {
@@ -33,10 +24,6 @@ function choose(allowed: readonly number[], numTokens: number, draw: () => numbe
 function textOfFirst(id: number): string {
   return id < 128 ? String.fromCharCode(id) : '?';
 }
-
-const draws = fc
-  .infiniteStream(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }))
-  .map((stream) => () => stream.next().value as number);
 
 /** Follows a text with these tokens, of which each is allowed, and so is the end after them. */
 async function follow(ebnf: string, tokenIds: readonly number[]): Promise<void> {

@@ -1,22 +1,13 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { characterClass } from '../../../src/grammar/character-class.ts';
 import type { CharacterRange } from '../../../src/grammar/ebnf.ts';
 import { schemaToEbnf } from '../../../src/grammar/schema-ebnf.ts';
 import { sourceToEbnf } from '../../../src/grammar/source-ebnf.ts';
 import { END } from '../../support/byte-vocabulary.ts';
-import { FollowedText, openGrammarThread } from '../../support/followed-text.ts';
+import { FollowedText, useGrammarThread } from '../../support/followed-text.ts';
 
-const thread = openGrammarThread();
-const alive = setInterval(() => {}, 60_000);
-
-beforeAll(async () => {
-  await thread.compile({ form: { kind: 'json_object' } });
-});
-afterAll(() => {
-  clearInterval(alive);
-  thread.terminate('tested');
-});
+const thread = useGrammarThread();
 
 /** Whether the grammar has this text, byte by byte, as a whole. */
 async function has(ebnf: string, text: string): Promise<boolean> {
