@@ -1,11 +1,12 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Admission } from '../front/queue/admission.ts';
+import { requestLoad } from '../front/queue/request-load.ts';
 import type { EmbeddingCounts } from '../front/generation/prompt-image.ts';
 import { type Engine, ENGINE_STATES } from '../front/engine-process/engine-contract.ts';
 
 export interface ObservedState {
   readonly engine: Pick<Engine, 'stats' | 'numCrashes' | 'silentMs' | 'state' | 'info' | 'onStep'>;
-  readonly admission: Pick<Admission, 'waiting' | 'waitingTokens' | 'numRejected'>;
+  readonly admission: Pick<Admission, 'running' | 'waiting' | 'waitingTokens' | 'numRejected'>;
   /** Null or left out for a model that sees nothing. */
   readonly vision?: { readonly counts: EmbeddingCounts } | null;
 }
@@ -53,11 +54,10 @@ export function registerStateMetrics(registry: Registry, stateNow: () => Observe
     });
   };
 
-  gauge('num_requests_running', 'Requests whose sequence is in the batch.', () => {
-    return stateNow().engine.stats.numRunning;
-  });
+  const load = () => requestLoad(stateNow().engine, stateNow().admission);
+  gauge('num_requests_running', 'Requests that have a place in the batch.', () => load().running);
   gauge('num_requests_waiting', 'Requests that wait for a place in the batch.', () => {
-    return stateNow().engine.stats.numWaiting + stateNow().admission.waiting;
+    return load().waiting;
   });
   const byReason: Gauge<'reason'> = new Gauge({
     name: 'chairlift_num_requests_waiting_by_reason',

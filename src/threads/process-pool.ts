@@ -28,6 +28,13 @@ export interface TaskRun {
   readonly signal: AbortSignal;
   /** Told of the pieces that the task sends before its result. */
   readonly onPiece?: ((piece: unknown) => void) | undefined;
+  /** Told when the task starts anew: the pieces so far come again. */
+  readonly onRestart?: (() => void) | undefined;
+}
+
+/** A process ended over its task, and nothing here ended it. */
+export class ProcessEndedError extends Error {
+  override readonly name = 'ProcessEndedError';
 }
 
 /** A process took more memory than it may. */
@@ -43,13 +50,38 @@ export class ProcessPool<Task extends object, Result> {
   readonly #options: ProcessPoolOptions;
   readonly #idle = new Map<TaskProcess<Task, Result>, NodeJS.Timeout>();
   readonly #running = new Set<TaskProcess<Task, Result>>();
+  #isClosed = false;
 
   constructor(options: ProcessPoolOptions) {
     this.#options = options;
   }
 
-  /** @throws ProcessMemoryError; Error when the process ends or the task fails; the signal's reason on abort */
+  /**
+   * Runs a task, once more when its process ends: the kernel may have ended it, or another process. A task that
+   * ends its process itself does so again.
+   * @throws ProcessMemoryError; ProcessEndedError; Error when the task fails; the signal's reason on abort
+   */
   async run(task: Task, options: TaskRun): Promise<Result> {
+    try {
+      return await this.#runOnce(task, options);
+    } catch (error) {
+      if (!(error instanceof ProcessEndedError) || this.#isClosed) throw error;
+      options.onRestart?.();
+      return await this.#runOnce(task, options);
+    }
+  }
+
+  /** Ends all processes; running tasks fail. */
+  async destroy(): Promise<void> {
+    this.#isClosed = true;
+    const all = [...this.#idle.keys(), ...this.#running];
+    for (const timer of this.#idle.values()) clearTimeout(timer);
+    this.#idle.clear();
+    this.#running.clear();
+    await Promise.all(all.map((worker) => worker.stop(STOP_MS)));
+  }
+
+  async #runOnce(task: Task, options: TaskRun): Promise<Result> {
     const { signal } = options;
     signal.throwIfAborted();
     const worker = this.#takeIdle() ?? new TaskProcess(this.#options);
@@ -59,15 +91,6 @@ export class ProcessPool<Task extends object, Result> {
     } finally {
       if (this.#running.delete(worker)) this.#keep(worker);
     }
-  }
-
-  /** Ends all processes; running tasks fail. */
-  async destroy(): Promise<void> {
-    const all = [...this.#idle.keys(), ...this.#running];
-    for (const timer of this.#idle.values()) clearTimeout(timer);
-    this.#idle.clear();
-    this.#running.clear();
-    await Promise.all(all.map((worker) => worker.stop(STOP_MS)));
   }
 
   /** The one that had a task last. */
@@ -108,7 +131,7 @@ class TaskProcess<Task extends object, Result> {
       },
       onExit: (description) => {
         this.isAlive = false;
-        this.#settle?.(new Error(`its process ended: ${description}`));
+        this.#settle?.(new ProcessEndedError(`its process ended: ${description}`));
       },
     };
     this.#module = new ChildModule(entry, events);

@@ -18,8 +18,8 @@ const search = (index: number) => ({
   prompt: `<|im_start|>user\nTell me a story about the number ${index}.<|im_end|>\n<|im_start|>assistant\n`,
   use_beam_search: true,
   n: 4,
-  max_tokens: 24,
-  min_tokens: 20,
+  max_tokens: 64,
+  min_tokens: 60,
   logprobs: 0,
   return_token_ids: true,
 });
@@ -31,6 +31,7 @@ async function start(): Promise<string> {
 }
 
 const runningOf = (url: string) => metric(url, 'chairlift_num_requests_running');
+const stepsOf = (url: string) => metric(url, 'chairlift_engine_steps_total');
 
 async function textsOf(url: string, index: number): Promise<unknown> {
   const response = await post(`${url}/v1/completions`, search(index));
@@ -57,8 +58,9 @@ describe('beam searches', () => {
 
       const [server] = servers;
       if (server === undefined) throw new Error('no server was started');
+      const before = await stepsOf(url);
       const again = Promise.all(indexes.map((index) => textsOf(url, index)));
-      await until(async () => (await runningOf(url)) > 0, 'a search');
+      await until(async () => (await stepsOf(url)) > before, 'a search');
       killNow(engineOf(server));
       expect(await again).toEqual(alone);
     },

@@ -149,6 +149,7 @@ test('several clients are heard at once, one that leaves and a killed engine har
   });
   leaving.abort();
   for (const end of await Promise.allSettled(gone)) expect(end.status).toBe('rejected');
+  // Engine, encoder and those that read sound.
   for (const pid of childrenOf(server.child.pid)) process.kill(pid, 'SIGKILL');
   const expected = reference.transcripts.map(({ text }) => `${text}\n`);
   expect(await Promise.all(texts)).toEqual(expected);

@@ -7,7 +7,7 @@ import { FakeEngine } from '../support/fake-engine.ts';
 
 const state = () => ({
   engine: new FakeEngine(() => []),
-  admission: new Admission({ concurrency: 1, maxQueue: 1 }),
+  admission: new Admission({ concurrency: 2, maxQueue: 1 }),
 });
 
 function hubOf(models: readonly string[], aliases = VLLM_ALIASES): MetricsHub {
@@ -70,14 +70,14 @@ describe('a page', () => {
       const observed = state();
       hub.of('one', observed);
       expect(runningOn(await hub.text())).toBe('0');
-      observed.engine.running = 1;
+      await observed.admission.acquire(new AbortController().signal);
       vi.advanceTimersByTime(90);
       expect(runningOn(await hub.text())).toBe('0');
       vi.advanceTimersByTime(90);
       // Old enough to be made anew, and young enough not to wait for that.
       expect(runningOn(await hub.text())).toBe('0');
       await vi.waitFor(async () => expect(runningOn(await hub.text())).toBe('1'));
-      observed.engine.running = 2;
+      await observed.admission.acquire(new AbortController().signal);
       vi.advanceTimersByTime(600);
       expect(runningOn(await hub.text())).toBe('2');
     } finally {
@@ -94,7 +94,7 @@ describe('a page', () => {
       hub.of('one', observed);
       const first = await hub.text();
       cpuUsage.mockClear();
-      observed.engine.running = 1;
+      await observed.admission.acquire(new AbortController().signal);
       vi.advanceTimersByTime(1900);
       const second = await hub.text();
       expect(runningOn(second)).toBe('1');

@@ -32,6 +32,25 @@ test('a task fails alone, with its process if that crashes', async () => {
   expect(await pool.run({ do: 'answer' }, NEVER)).not.toBe(pid);
 });
 
+test('a task whose process is killed runs once more, and its pieces come again', async () => {
+  const pool = openPool();
+  let told: unknown[] = [];
+  let numRestarts = 0;
+  const onPiece = (piece: unknown): void => {
+    told.push(piece);
+    // Long enough to be killed.
+    if (numRestarts === 0) process.kill(Number(piece), 'SIGKILL');
+  };
+  const onRestart = (): void => {
+    told = [];
+    numRestarts++;
+  };
+  const task = { do: 'tell and wait', waitMs: 500 } as const;
+  const pid = await pool.run(task, { ...NEVER, onPiece, onRestart });
+  expect(told).toEqual([pid]);
+  expect(numRestarts).toBe(1);
+});
+
 test('an aborted task ends with its process, which is gone by then', async () => {
   const pool = openPool();
   const pid = await pool.run({ do: 'answer' }, NEVER);

@@ -89,8 +89,13 @@ export class AudioPool {
         full.abort(error);
       }
     };
+    const clear = (): void => {
+      this.#bytes.give(client, recording.bytes);
+      recording.clear();
+    };
     try {
-      const answer = await this.#decoding.run({ file }, { ...caller, signal }, file.length, add);
+      const pieces = { onPiece: add, onRestart: clear };
+      const answer = await this.#decoding.run({ file }, { ...caller, signal }, file.length, pieces);
       full.signal.throwIfAborted();
       if (answer.type === 'refused') throw new AudioError(answer.message);
     } catch (error) {
@@ -107,7 +112,7 @@ export class AudioPool {
       if (!isOpen) return;
       isOpen = false;
       this.#files.give(client, 1);
-      this.#bytes.give(client, recording.length * Int16Array.BYTES_PER_ELEMENT);
+      this.#bytes.give(client, recording.bytes);
     };
   }
 }

@@ -2,12 +2,22 @@ import { type Samples, SAMPLE_RATE } from '../../audio/decode.ts';
 
 /** Decoded sound of a request: one channel of 16,000 samples per second. */
 export class Recording {
-  readonly #pieces: Samples[] = [];
+  #pieces: Samples[] = [];
   #length = 0;
 
   add(piece: Samples): void {
     this.#pieces.push(piece);
     this.#length += piece.length;
+  }
+
+  clear(): void {
+    this.#pieces = [];
+    this.#length = 0;
+  }
+
+  /** Memory of all. */
+  get bytes(): number {
+    return this.#length * Int16Array.BYTES_PER_ELEMENT;
   }
 
   /** Samples of all. */

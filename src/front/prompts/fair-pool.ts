@@ -69,14 +69,14 @@ export class FairPool<Task, Result> {
 
   /**
    * @param cost of the task, in units of any kind; clients' turns are weighted by it
-   * @param onPiece told of the pieces of the answer, where processes send such
+   * @param pieces told of the pieces of the answer, where processes send such
    * @throws TaskTooCostlyError, TaskError; the signal's reason on abort
    */
   async run(
     task: Task,
     { client, signal: callerSignal }: Caller,
     cost: number,
-    onPiece?: TaskRun['onPiece'],
+    pieces?: Pick<TaskRun, 'onPiece' | 'onRestart'>,
   ): Promise<Result> {
     const signal = AbortSignal.any([callerSignal, this.#closed.signal]);
     signal.throwIfAborted();
@@ -84,7 +84,7 @@ export class FairPool<Task, Result> {
     const place = { signal, id: String(this.#nextId++), client, cost };
     const isLarge = cost > this.#options.largeCost;
     const [queue, pool] = isLarge ? [this.#largeOnes, this.#largePool] : [this.#queue, this.#pool];
-    const inTurn = () => queue.add(() => this.#start(pool, task, { signal, onPiece }), place);
+    const inTurn = () => queue.add(() => this.#start(pool, task, { signal, ...pieces }), place);
     // Without keys there is one client, which may have every thread.
     if (client === '') return await inTurn();
     return await this.#laneOf(client).add(inTurn, { signal });
@@ -107,7 +107,7 @@ export class FairPool<Task, Result> {
   async #start(
     pool: TaskPool<Task, Result>,
     task: Task,
-    { signal, onPiece }: TaskRun,
+    { signal, ...pieces }: TaskRun,
   ): Promise<Result> {
     const { deadlineMs, heapMb } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
@@ -115,7 +115,7 @@ export class FairPool<Task, Result> {
     const leave = () => setTimeout(() => left.abort(), GRACE_MS).unref();
     signal.addEventListener('abort', leave, { once: true });
     try {
-      return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]), onPiece });
+      return await pool.run(task, { signal: AbortSignal.any([left.signal, deadline]), ...pieces });
     } catch (error) {
       signal.throwIfAborted();
       if (deadline.aborted) {

@@ -1,4 +1,5 @@
 /** How busy a server is, for routers: by ORCA in answers, which needs no scrapes, and by /load. */
+import { requestLoad } from '../../front/queue/request-load.ts';
 import type { Hono, MiddlewareHandler } from 'hono';
 import type { ServerContext, ServerEnv } from '../context.ts';
 
@@ -28,10 +29,11 @@ function reportOf(models: ServerContext['models'], format: 'TEXT' | 'JSON'): str
   const report = { kv_cache_usage_perc: 0, num_requests_waiting: 0, num_requests_running: 0 };
   for (const { runtime } of models.loaded()) {
     if (runtime.kind !== 'text') continue;
-    const { stats } = runtime.engine;
-    report.kv_cache_usage_perc = Math.max(report.kv_cache_usage_perc, stats.kvCacheUsage);
-    report.num_requests_waiting += runtime.admission.waiting + stats.numWaiting;
-    report.num_requests_running += stats.numRunning;
+    const { kvCacheUsage } = runtime.engine.stats;
+    const load = requestLoad(runtime.engine, runtime.admission);
+    report.kv_cache_usage_perc = Math.max(report.kv_cache_usage_perc, kvCacheUsage);
+    report.num_requests_waiting += load.waiting;
+    report.num_requests_running += load.running;
   }
   if (format === 'JSON') return `JSON ${JSON.stringify({ named_metrics: report })}`;
   const pairs = Object.entries(report).map(([name, value]) => `named_metrics.${name}=${value}`);

@@ -1,4 +1,5 @@
 /** Looks at the server every few seconds, for those who want to see how the last hour was. */
+import { requestLoad } from '../../front/queue/request-load.ts';
 import { type Activity, LATENCIES, type LatencyName } from '../../observability/recent/activity.ts';
 import { History } from '../../observability/recent/history.ts';
 import type { LatencyHistogram } from '../../observability/recent/latency-histogram.ts';
@@ -120,10 +121,10 @@ function levelsOf({ models }: Sampled) {
   const levels = { requests_running: 0, requests_waiting: 0, kv_cache_usage: 0 };
   for (const { runtime } of models.loaded()) {
     if (runtime.kind !== 'text') continue;
-    const { stats } = runtime.engine;
-    levels.requests_running += stats.numRunning;
-    levels.requests_waiting += stats.numWaiting + runtime.admission.waiting;
-    levels.kv_cache_usage = Math.max(levels.kv_cache_usage, stats.kvCacheUsage);
+    const load = requestLoad(runtime.engine, runtime.admission);
+    levels.requests_running += load.running;
+    levels.requests_waiting += load.waiting;
+    levels.kv_cache_usage = Math.max(levels.kv_cache_usage, runtime.engine.stats.kvCacheUsage);
   }
   return levels;
 }

@@ -1,4 +1,5 @@
 /** Data of the page that shows a server's state: numbers and names, no text of requests. */
+import { requestLoad } from '../../front/queue/request-load.ts';
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import type { ModelInfo } from '../../front/registry/model-entry.ts';
 import { LATENCIES } from '../../observability/recent/activity.ts';
@@ -72,8 +73,7 @@ function textState(
     precision: model.details?.precision ?? null,
     max_model_len: model.maxModelLen,
     crashes: numCrashes,
-    running: stats.numRunning,
-    waiting: stats.numWaiting + admission.waiting,
+    ...requestLoad(engine, admission),
     steps: stats.numSteps,
     step_tokens: stats.stepTokens,
     preemptions: stats.numPreemptions,

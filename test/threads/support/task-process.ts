@@ -2,13 +2,16 @@
 import { serveTasks } from '../../../src/threads/serve-tasks.ts';
 
 export interface Told {
-  readonly do: 'answer' | 'throw' | 'crash' | 'compute forever' | 'take memory';
+  readonly do: 'answer' | 'throw' | 'crash' | 'compute forever' | 'take memory' | 'tell and wait';
+  /** Milliseconds. */
+  readonly waitMs?: number;
 }
 
 const taken: Buffer[] = [];
 
-serveTasks(async (told): Promise<number> => {
-  switch ((told as Told).do) {
+serveTasks(async (task, send): Promise<number> => {
+  const told = task as Told;
+  switch (told.do) {
     case 'answer':
       return process.pid;
     case 'throw':
@@ -18,6 +21,10 @@ serveTasks(async (told): Promise<number> => {
       return await new Promise(() => {});
     case 'compute forever':
       for (;;);
+    case 'tell and wait':
+      await send(process.pid);
+      await new Promise((resolve) => setTimeout(resolve, told.waitMs));
+      return process.pid;
     case 'take memory':
       for (;;) {
         taken.push(Buffer.alloc(2 ** 24, 1));
