@@ -62,12 +62,15 @@ export class ProcessPool<Task extends object, Result> {
    * @throws ProcessMemoryError; ProcessEndedError; Error when the task fails; the signal's reason on abort
    */
   async run(task: Task, options: TaskRun): Promise<Result> {
+    options.signal.throwIfAborted();
     try {
-      return await this.#runOnce(task, options);
+      return await this.#runIn(this.#takeIdle() ?? this.#start(), task, options);
     } catch (error) {
       if (!(error instanceof ProcessEndedError) || this.#isClosed) throw error;
       options.onRestart?.();
-      return await this.#runOnce(task, options);
+      options.signal.throwIfAborted();
+      // Whatever ended that one may have ended those that wait too.
+      return await this.#runIn(this.#start(), task, options);
     }
   }
 
@@ -81,10 +84,11 @@ export class ProcessPool<Task extends object, Result> {
     await Promise.all(all.map((worker) => worker.stop(STOP_MS)));
   }
 
-  async #runOnce(task: Task, options: TaskRun): Promise<Result> {
-    const { signal } = options;
-    signal.throwIfAborted();
-    const worker = this.#takeIdle() ?? new TaskProcess(this.#options);
+  #start(): TaskProcess<Task, Result> {
+    return new TaskProcess(this.#options);
+  }
+
+  async #runIn(worker: TaskProcess<Task, Result>, task: Task, options: TaskRun): Promise<Result> {
     this.#running.add(worker);
     try {
       return await worker.run(task, options);
