@@ -14,7 +14,7 @@ const CANVAS = 'z-seeing-tiles';
 const SEEING = [ANYRES, CANVAS] as const;
 /** Tiles along a canvas, and of one: as many as published models have, which are larger in all else. */
 const ALONG = 6;
-const TILES = 40;
+const TILES = 12;
 /** Pixels of a side of a tile of the tiny models. */
 const SIDES = { [ANYRES]: 12, [CANVAS]: 16 } as const;
 /** Pixels of a width and a height, as many as there may be. */
@@ -70,7 +70,7 @@ async function plain(width: number, height: number): Promise<Buffer> {
 /** An image of the shape that is cut into the most tiles. */
 async function mostTiles(model: (typeof SEEING)[number]): Promise<Buffer> {
   const side = SIDES[model];
-  return model === ANYRES ? noise(ALONG * side, ALONG * side) : noise(8 * side, 5 * side);
+  return model === ANYRES ? noise(ALONG * side, ALONG * side) : noise(4 * side, 3 * side);
 }
 
 /** Images of extreme shapes for a model, and those that are too large for any. */
