@@ -94,6 +94,12 @@ export function inLowDetail(cutting: Cutting): Cutting {
   return withCells(cutting, FEW_CELLS);
 }
 
+/** The same for an image that is one of several in a prompt: most models see it as they see one alone. */
+export function amongOthers(cutting: Cutting): Cutting {
+  if (cutting.kind !== 'anyres' || cutting.margins === undefined) return cutting;
+  return { ...cutting, splits: false, isSquared: true };
+}
+
 /** The same for images of at most so many cells. */
 export function withCells(
   cutting: GridCutting | LineCutting,

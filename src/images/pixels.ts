@@ -6,3 +6,6 @@ export interface Pixels {
 }
 
 export const CHANNELS = 3;
+
+/** Red, green and blue. */
+export type Color = readonly [number, number, number];

@@ -2,11 +2,13 @@
  * Resizes as Pillow does, bit by bit: a filter as wide as the scale asks for, its weights in fixed point,
  * one axis after the other with bytes in between. Preprocessors of published models are made of it.
  */
-import { CHANNELS, type Pixels } from './pixels.ts';
+import { CHANNELS, type Color, type Pixels } from './pixels.ts';
 
 /** As Pillow counts them, and so preprocessor_config.json. */
 export const RESAMPLES = ['nearest', 'lanczos', 'bilinear', 'bicubic', 'box'] as const;
 export type Resample = (typeof RESAMPLES)[number];
+/** Those that look at more than one pixel. */
+export type Filtering = Exclude<Resample, 'nearest'>;
 
 /** Bits behind the point of a weight: a byte, and two bits for weights below 0 and above 1, fit into 32. */
 const WEIGHT_BITS = 22;
@@ -18,7 +20,7 @@ interface Filter {
   readonly weight: (distance: number) => number;
 }
 
-const FILTERS: Readonly<Record<Exclude<Resample, 'nearest'>, Filter>> = {
+const FILTERS: Readonly<Record<Filtering, Filter>> = {
   box: { support: 0.5, weight: (x) => (x > -0.5 && x <= 0.5 ? 1 : 0) },
   bilinear: { support: 1, weight: (x) => Math.max(0, 1 - Math.abs(x)) },
   bicubic: { support: 2, weight: (x) => cubic(Math.abs(x)) },
@@ -43,22 +45,77 @@ export function resize(image: Pixels, width: number, height: number, resample: R
   return height === image.height ? narrowed : alongColumns(narrowed, height, filter);
 }
 
+/**
+ * Resizes an image in the middle of a square of one color, whose sides are the image's longer one. The square itself
+ * is never in memory.
+ * @param side of the result, from 1 on
+ */
+export function resizeSquare(
+  image: Pixels,
+  side: number,
+  resample: Filtering,
+  color: Color,
+): Pixels {
+  const { width, height } = image;
+  const filter = FILTERS[resample];
+  const longer = Math.max(width, height);
+  if (width === height) return resize(image, side, side, resample);
+  const narrowed = alongRows(image, side, filter, around(width, longer, color));
+  return alongColumns(narrowed, side, filter, around(height, longer, color));
+}
+
+/** Pixels of one color before and after those of an axis. */
+interface Margins {
+  readonly before: number;
+  readonly all: number;
+  readonly color: Color;
+}
+
+const BLACK: Color = [0, 0, 0];
+
+function around(pixels: number, all: number, color: Color): Margins {
+  return { before: Math.floor((all - pixels) / 2), all, color };
+}
+
 /** For each place of the result: where its pixels begin, how many there are, and their weights. */
 interface Weights {
   readonly starts: Int32Array;
   readonly counts: Int32Array;
-  /** `size` for each place. */
+  /** Place of the first weight of each. */
+  readonly firsts: Int32Array;
   readonly weights: Int32Array;
-  readonly size: number;
+  /** Sums of the weights of margins. */
+  readonly outside: Int32Array;
 }
 
-function weightsOf(from: number, to: number, { support, weight }: Filter): Weights {
+function weightsOf(pixels: number, to: number, filter: Filter, margins?: Margins): Weights {
+  const made = weightsOfAll(margins?.all ?? pixels, to, filter);
+  if (margins === undefined) return made;
+  const { starts, counts, firsts, weights, outside } = made;
+  const { before } = margins;
+  for (let place = 0; place < to; place++) {
+    const [start, first] = [starts[place] ?? 0, firsts[place] ?? 0];
+    const end = start + (counts[place] ?? 0);
+    const within = (at: number) => at >= before && at < before + pixels;
+    for (let at = start; at < end; at++) {
+      if (!within(at)) outside[place] = (outside[place] ?? 0) + (weights[first + at - start] ?? 0);
+    }
+    const seen = Math.min(Math.max(start, before), before + pixels);
+    starts[place] = seen - before;
+    firsts[place] = first + seen - start;
+    counts[place] = Math.max(0, Math.min(end, before + pixels) - seen);
+  }
+  return made;
+}
+
+function weightsOfAll(from: number, to: number, { support, weight }: Filter): Weights {
   const scale = from / to;
   const filterScale = Math.max(scale, 1);
   const reach = support * filterScale;
   const size = Math.ceil(reach) * 2 + 1;
   const starts = new Int32Array(to);
   const counts = new Int32Array(to);
+  const firsts = Int32Array.from({ length: to }, (_, place) => place * size);
   const weights = new Int32Array(to * size);
   for (let place = 0; place < to; place++) {
     const center = (place + 0.5) * scale;
@@ -75,22 +132,30 @@ function weightsOf(from: number, to: number, { support, weight }: Filter): Weigh
     starts[place] = start;
     counts[place] = count;
   }
-  return { starts, counts, weights, size };
+  return { starts, counts, firsts, weights, outside: new Int32Array(to) };
 }
 
-function alongRows({ width: from, height, data }: Pixels, width: number, filter: Filter): Pixels {
-  const { starts, counts, weights, size } = weightsOf(from, width, filter);
+function alongRows(
+  { width: from, height, data }: Pixels,
+  width: number,
+  filter: Filter,
+  margins?: Margins,
+): Pixels {
+  const { starts, counts, firsts, weights, outside } = weightsOf(from, width, filter, margins);
+  const [marginRed, marginGreen, marginBlue] = margins?.color ?? BLACK;
   const made = new Uint8Array(width * height * CHANNELS);
   let out = 0;
   for (let y = 0; y < height; y++) {
     const row = y * from * CHANNELS;
     for (let x = 0; x < width; x++) {
-      let red = HALF;
-      let green = HALF;
-      let blue = HALF;
+      const share = outside[x] ?? 0;
+      let red = HALF + share * marginRed;
+      let green = HALF + share * marginGreen;
+      let blue = HALF + share * marginBlue;
       let at = row + (starts[x] ?? 0) * CHANNELS;
-      const end = x * size + (counts[x] ?? 0);
-      for (let index = x * size; index < end; index++) {
+      const first = firsts[x] ?? 0;
+      const end = first + (counts[x] ?? 0);
+      for (let index = first; index < end; index++) {
         const weight = weights[index] ?? 0;
         red += (data[at++] ?? 0) * weight;
         green += (data[at++] ?? 0) * weight;
@@ -104,16 +169,24 @@ function alongRows({ width: from, height, data }: Pixels, width: number, filter:
   return { width, height, data: made };
 }
 
-function alongColumns({ width, height: from, data }: Pixels, height: number, filter: Filter) {
-  const { starts, counts, weights, size } = weightsOf(from, height, filter);
+function alongColumns(
+  { width, height: from, data }: Pixels,
+  height: number,
+  filter: Filter,
+  margins?: Margins,
+): Pixels {
+  const { starts, counts, firsts, weights, outside } = weightsOf(from, height, filter, margins);
+  const color = margins?.color ?? BLACK;
   const stride = width * CHANNELS;
   const made = new Uint8Array(height * stride);
   // A row at a time, as it is in memory.
   const sums = new Int32Array(stride);
   for (let y = 0; y < height; y++) {
-    sums.fill(HALF);
+    for (let at = 0; at < stride; at++) {
+      sums[at] = HALF + (outside[y] ?? 0) * (color[at % CHANNELS] ?? 0);
+    }
     for (let index = 0; index < (counts[y] ?? 0); index++) {
-      const weight = weights[y * size + index] ?? 0;
+      const weight = weights[(firsts[y] ?? 0) + index] ?? 0;
       const row = ((starts[y] ?? 0) + index) * stride;
       for (let at = 0; at < stride; at++)
         sums[at] = (sums[at] ?? 0) + (data[row + at] ?? 0) * weight;

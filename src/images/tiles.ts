@@ -17,12 +17,17 @@ export interface Tiling {
   readonly resample: Resample;
 }
 
-/** Tiles of an image before the one that shows all of it: none where there is that one alone. */
-export interface TileGrid {
+export interface Lines {
   readonly rows: number;
   readonly columns: number;
+}
+
+/** Tiles of an image before the one that shows all of it: none where there is that one alone. */
+export interface TileGrid extends Lines {
   /** The image's part of their tokens, in the middle, where tiles have margins. */
-  readonly shown?: Omit<TileGrid, 'shown'>;
+  readonly shown?: Lines;
+  /** Tokens that those are scaled to, where they are too many. */
+  readonly scaled?: Lines;
 }
 
 export interface CutImage extends TileGrid {

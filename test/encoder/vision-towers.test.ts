@@ -2,13 +2,13 @@
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { calibrateVision, visionTensors } from '../../src/encoder/calibrate-vision.ts';
-import { cutImage } from '../../src/images/cut-image.ts';
+import { amongOthers, cutImage, type Cutting } from '../../src/images/cut-image.ts';
 import type { Pixels } from '../../src/images/pixels.ts';
 import type { EncoderPrecision } from '../../src/model/encoder/encoder-nodes.ts';
 import { textModelTensor } from '../../src/model/huggingface/text-config.ts';
 import { buildVision } from '../../src/model/vision/build-vision.ts';
 import { type ShownImage, shownImage } from '../../src/model/vision/placeholder.ts';
-import { numPackedRows, packedRows } from '../../src/model/vision/packed-rows.ts';
+import { numPackedRows, packTile } from '../../src/model/vision/packed-rows.ts';
 import { embeddingWidth, towerParameters } from '../../src/model/vision/tower-size.ts';
 import { visionInputs } from '../../src/model/vision/vision-inputs.ts';
 import type { VisionConfig } from '../../src/model/vision/vision-part.ts';
@@ -65,6 +65,8 @@ const PARAMETERS = {
   'internvl-plain': INTERN,
   // Places of 9 patches and the class token, and what ends a line.
   'llava-next': 48 * 24 + 10 * 24 + 24 + 48 + 2 * SQUARE_LAYER + (24 * 32 + 32 + 32 * 32 + 32) + 32,
+  // Places of 9 patches, and what ends a line.
+  'llava-onevision': 48 * 24 + 24 + 9 * 24 + 2 * SQUARE_LAYER + (24 * 32 + 32 + 32 * 32 + 32) + 32,
   'llava-siglip': 192 * 24 + 24 + 16 * 24 + 3 * SQUARE_LAYER + (24 * 32 + 32 * 32),
 };
 
@@ -86,8 +88,13 @@ async function open(
 }
 
 /** Embeddings of all tiles of an image, one after the other, or as they are packed. */
-function embed(session: Session, image: Pixels, config: Seeing): Float32Array {
-  const { tiles, ...grid } = cutImage(image, config.cutting);
+function embed(
+  session: Session,
+  image: Pixels,
+  config: Seeing,
+  cutting: Cutting = config.cutting,
+): Float32Array {
+  const { tiles, ...grid } = cutImage(image, cutting);
   const parts = tiles.map(({ data }) => {
     const inputs = visionTensors(visionInputs(data, grid, config.shape));
     const [made] = runForOutputs(session, inputs, ['embeddings']);
@@ -95,8 +102,23 @@ function embed(session: Session, image: Pixels, config: Seeing): Float32Array {
     for (const tensor of [made, ...inputs.values()]) tensor?.release();
     return Float32Array.from(values);
   });
-  if (config.kind === 'anyres') return packedRows(parts, grid, config.shape.patches);
-  return Float32Array.from(parts.flatMap((values) => [...values]));
+  if (config.kind !== 'anyres') return Float32Array.from(parts.flatMap((values) => [...values]));
+  const numRows = numPackedRows(grid, config.tokensPerTile);
+  const packed = new Float32Array(numRows * config.shape.textSize);
+  // In any order of the tiles.
+  for (const [tile, made] of [...parts.entries()].toReversed())
+    packTile(packed, made, tile, grid, config.shape.patches);
+  return packed;
+}
+
+type Images = Awaited<ReturnType<typeof visionReference>>['images'];
+
+/** Images alone, and as one of several where they are seen in another way. */
+function seenImages(images: Images) {
+  return Object.entries(images).flatMap(([file, { amongOthers: other, ...alone }]) => [
+    [file, { ...alone, isAmongOthers: false }] as const,
+    ...(other === undefined ? [] : [[file, { ...other, isAmongOthers: true }] as const]),
+  ]);
 }
 
 /** Tokens of an image of so many cells, besides its text. */
@@ -126,10 +148,11 @@ describe.each(MODELS)('%s', (name, kind) => {
       const { images } = await visionReference(name);
       expect(Object.keys(images)).toHaveLength(4);
       const session = await open(name, kind, 'fp32', model);
-      for (const [file, each] of Object.entries(images)) {
+      for (const [file, each] of seenImages(images)) {
         const { rows, columns, placeholder, patches, embeddings } = each;
         const image = await visionImage(file);
-        const cut = cutImage(image, config.cutting);
+        const cutting = each.isAmongOthers ? amongOthers(config.cutting) : config.cutting;
+        const cut = cutImage(image, cutting);
         expect([cut.rows, cut.columns]).toEqual([rows, columns]);
         const bytes = Buffer.concat(cut.tiles.map(({ data }) => data));
         expect(bytes.toString('base64')).toBe(patches);
@@ -141,7 +164,8 @@ describe.each(MODELS)('%s', (name, kind) => {
         const numTiles = kind === 'anyres' ? 1 : cut.tiles.length;
         const numTokens = numTiles * tokens.tokensPerTile;
         expect(embeddings).toHaveLength(numTokens * embeddingWidth(config.shape));
-        expect(largestDifference(embed(session, image, config), embeddings)).toBeLessThan(5e-6);
+        const made = embed(session, image, config, cutting);
+        expect(largestDifference(made, embeddings)).toBeLessThan(5e-6);
       }
       session.release();
     },

@@ -31,7 +31,7 @@ export async function visionRequests(
   return Object.values(prompts).map(({ ids, images: files, greedy }, index) => {
     const promptTokenIds = Int32Array.from(ids);
     const embeddings = files.map((file): PromptEmbeddings => {
-      const image = images[file];
+      const image = (files.length > 1 ? images[file]?.amongOthers : undefined) ?? images[file];
       if (image === undefined) throw new Error(`there is no image ${file}`);
       const start = promptTokenIds.indexOf(imageToken);
       const { numTokens, ...told } = facts(image, start);

@@ -25,8 +25,8 @@ export const SQUARE_MODELS = ['gemma3', 'llava', 'llava-siglip'] as const;
 /** Those whose images are canvases of tiles (scripts/references/internvl_vision.py). */
 export const CANVAS_MODELS = ['internvl', 'internvl-plain'] as const;
 
-/** Those whose images are tiles with margins (scripts/references/llava_next_vision.py). */
-export const ANYRES_MODELS = ['llava-next'] as const;
+/** Those whose images are tiles with margins (scripts/references/llava_next_vision.py and onevision_vision.py). */
+export const ANYRES_MODELS = ['llava-next', 'llava-onevision'] as const;
 
 /** Those that are GGUF files too (scripts/references/gguf_vision.py), by how they see. */
 export const GGUF_MODELS = [
@@ -44,19 +44,22 @@ const floats = z.base64().transform((text) => {
   return new Float32Array(bytes.buffer);
 });
 
+const imageSchema = z.object({
+  rows: z.int(),
+  columns: z.int(),
+  placeholder: z.string(),
+  /** Bytes of patches, of those models. */
+  patches: z.base64().optional(),
+  /** [tiles * tokens, text size] */
+  embeddings: floats,
+});
+
 const referenceSchema = z.object({
   /** By the names of files. */
   images: z.record(
     z.string(),
-    z.object({
-      rows: z.int(),
-      columns: z.int(),
-      placeholder: z.string(),
-      /** Bytes of patches, of those models. */
-      patches: z.base64().optional(),
-      /** [tiles * tokens, text size] */
-      embeddings: floats,
-    }),
+    /** One of several, of those models that see these in another way. */
+    imageSchema.extend({ amongOthers: imageSchema.optional() }),
   ),
   prompts: z.record(
     z.string(),

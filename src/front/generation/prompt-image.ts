@@ -15,7 +15,7 @@ export interface ImageParts {
   readonly grid: TileGrid;
   /** SHA-256 of the pixels of each, see ReadTiles. */
   readonly hashes: readonly string[];
-  /** Embeddings of each. */
+  /** Embeddings of each; one is held at a time. */
   readonly tokens: number;
 }
 
@@ -24,6 +24,8 @@ export interface PromptImage {
   readonly file: Uint8Array;
   /** Whether it may be cut into tiles besides the one that shows all of it, or into many cells. */
   readonly inDetail: boolean;
+  /** Whether it is one of several, where a model sees these in another way than one alone. */
+  readonly isAmongOthers?: true | undefined;
   readonly tiles: readonly PlacedTile[];
   readonly tokensPerTile: number;
   /** Tiles that its one tile is packed of, where they are seen by themselves; left out where they are not. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { PromptEmbeddings } from '../../engine/request.ts';
 import type { NumberValue } from '../../encoder/tensors/tensor.ts';
-import { type Cutting, inLowDetail } from '../../images/cut-image.ts';
+import { amongOthers, type Cutting, inLowDetail } from '../../images/cut-image.ts';
 import type { TileGrid } from '../../images/tiles.ts';
 import { LIMITS } from '../../limits.ts';
 import { once } from '../../once.ts';
@@ -36,10 +36,11 @@ export interface VisionFormat {
   readonly hiddenSize: number;
   /** How an image with such a grid of tiles, or of cells, is shown. */
   shown(grid: TileGrid): ShownImage;
-  /** Embeddings of the whole image from those of its tiles; left out where these are seen as they are. */
+  /** Makes embeddings of the whole image of those of its tiles; left out where these are seen as they are. */
   readonly packing?: {
     readonly tokensPerPart: number;
-    packed(parts: readonly Rows[], grid: TileGrid): Rows;
+    /** Adds what a tile has of them to those of the image, which are zeros before the first. */
+    pack(packed: Rows, made: Rows, tile: number, grid: TileGrid): void;
   };
   /** Inputs of the encoder for a tile of an image. */
   inputs(pixels: Uint8Array, grid: TileGrid): readonly NumberValue[];
@@ -59,7 +60,7 @@ export class Vision implements ImageCutter, ImageEmbedder {
   /** Embeddings of tiles, by hash and salt. */
   readonly #known = new KnownRows(LIMITS.imageCacheBytes);
   /** Images of earlier turns, by what is in their files, and by client. */
-  readonly #cut = new LRUCache<string, Omit<CutImage, 'file' | 'inDetail'>>({
+  readonly #cut = new LRUCache<string, Omit<CutImage, 'file' | 'inDetail' | 'isAmongOthers'>>({
     max: LIMITS.imagesKnown,
   });
 
@@ -75,17 +76,19 @@ export class Vision implements ImageCutter, ImageEmbedder {
   async cut(images: readonly ImageFile[], caller: Caller): Promise<readonly CutImage[]> {
     const { format, pool } = this.#options;
     const cut: CutImage[] = [];
+    const isOne = images.length === 1 || amongOthers(format.cutting) === format.cutting;
+    const among = isOne ? {} : ({ isAmongOthers: true } as const);
     for (const { file, detail } of images) {
-      const inDetail = detail !== 'low';
-      const key = `${await hashOf(file)} ${inDetail} ${caller.client}`;
+      const seen = { inDetail: detail !== 'low', ...among };
+      const key = `${await hashOf(file)} ${JSON.stringify(seen)} ${caller.client}`;
       let found = this.#cut.get(key);
       if (found === undefined) {
-        const job = { file, cutting: this.#cutting(inDetail), wantsPixels: false };
+        const job = { file, cutting: this.#cutting(seen), wantsPixels: false };
         const { hashes, ...read } = await pool.tiles(job, caller);
         found = { ...format.shown(read), ...this.#places(hashes, read) };
         this.#cut.set(key, found);
       }
-      cut.push({ file, inDetail, ...found });
+      cut.push({ file, ...seen, ...found });
     }
     return cut;
   }
@@ -99,7 +102,8 @@ export class Vision implements ImageCutter, ImageEmbedder {
     const { hiddenSize } = this.#options.format;
     const numTokens = images.reduce(
       (sum, { tiles, tokensPerTile, parts }) =>
-        sum + tiles.length * tokensPerTile + (parts?.hashes.length ?? 0) * (parts?.tokens ?? 0),
+        // Parts come one at a time.
+        sum + tiles.length * tokensPerTile + (parts?.tokens ?? 0),
       0,
     );
     const bytes = numTokens * hiddenSize * Float32Array.BYTES_PER_ELEMENT;
@@ -120,9 +124,9 @@ export class Vision implements ImageCutter, ImageEmbedder {
     salt: string,
     caller: EmbedFor,
   ): Promise<PromptEmbeddings[]> {
-    const { file, inDetail, tiles, grid, seesWhole, tokensPerTile } = image;
+    const { file, tiles, grid, seesWhole, tokensPerTile } = image;
     const { tokensPerLine = tokensPerTile } = image;
-    const job = { file, cutting: this.#cutting(inDetail), wantsPixels: true };
+    const job = { file, cutting: this.#cutting(image), wantsPixels: true };
     let reading: Promise<ReadTiles> | undefined;
     const rowsOf = (hash: string, index: number) =>
       this.#known.of(`${hash} ${salt}`, caller.signal, async () => {
@@ -130,13 +134,14 @@ export class Vision implements ImageCutter, ImageEmbedder {
         const { pixels, ...read } = await reading;
         return await this.#encode(pixels[index] ?? new Uint8Array(), read, caller);
       });
-    const { packing } = this.#options.format;
+    const { packing, hiddenSize } = this.#options.format;
     if (image.parts !== undefined && packing !== undefined) {
-      const parts: Rows[] = [];
-      for (const [index, hash] of image.parts.hashes.entries())
-        parts.push(await rowsOf(hash, index));
-      await ownTurn();
-      const rows = packing.packed(parts, image.parts.grid);
+      const rows = new Float32Array(tokensPerTile * hiddenSize);
+      for (const [index, hash] of image.parts.hashes.entries()) {
+        const made = await rowsOf(hash, index);
+        await ownTurn();
+        packing.pack(rows, made, index, image.parts.grid);
+      }
       return tiles.map(({ start }) => ({ start, rows }));
     }
     const embeddings: PromptEmbeddings[] = [];
@@ -164,16 +169,17 @@ export class Vision implements ImageCutter, ImageEmbedder {
   ): Pick<CutImage, 'hashes' | 'parts'> {
     const { packing } = this.#options.format;
     if (packing === undefined) return { hashes };
-    const { rows, columns, shown } = read;
-    const grid = { rows, columns, ...(shown && { shown }) };
+    const { rows, columns, shown, scaled } = read;
+    const grid = { rows, columns, ...(shown && { shown }), ...(scaled && { scaled }) };
     const whole = createHash('sha256')
       .update(JSON.stringify([grid, hashes]))
       .digest('hex');
     return { hashes: [whole], parts: { grid, hashes, tokens: packing.tokensPerPart } };
   }
 
-  #cutting(inDetail: boolean): Cutting {
+  #cutting({ inDetail, isAmongOthers }: Pick<PromptImage, 'inDetail' | 'isAmongOthers'>): Cutting {
     const { cutting } = this.#options.format;
+    if (isAmongOthers) return amongOthers(cutting);
     return inDetail ? cutting : inLowDetail(cutting);
   }
 

@@ -7,6 +7,7 @@ export const MULTIMODAL_TYPES = [
   'internvl',
   'llava',
   'llava_next',
+  'llava_onevision',
   'mistral3',
   'qwen2_vl',
   'qwen2_5_vl',
@@ -51,17 +52,26 @@ const LEFT_OUT: Readonly<Record<string, object>> = {
   },
 };
 
+/** Models whose LM head is tied where the text model inside says so, even if the outer one denies it. */
+const TIED_INSIDE: ReadonlySet<string> = new Set(['llava', 'llava_onevision']);
+
 /** Text models of those whose configurations may leave that out. */
 const LEFT_OUT_TYPES: Readonly<Record<string, string>> = {
   internvl: 'qwen2',
   llava: 'llama',
   llava_next: 'llama',
+  llava_onevision: 'qwen2',
 };
 
 const multimodalSchema = z.looseObject({
   model_type: z.enum(MULTIMODAL_TYPES),
   tie_word_embeddings: z.boolean().optional(),
-  text_config: z.looseObject({ model_type: z.string().optional() }).default({}),
+  text_config: z
+    .looseObject({
+      model_type: z.string().optional(),
+      tie_word_embeddings: z.boolean().optional(),
+    })
+    .default({}),
 });
 
 /**
@@ -91,7 +101,9 @@ const PREFIXES = [
 export function textModelConfig(json: unknown): unknown {
   const parsed = multimodalSchema.safeParse(json);
   if (!parsed.success) return json;
-  const { text_config: inner, tie_word_embeddings: isTied, ...outer } = parsed.data;
+  const { text_config: inner, tie_word_embeddings: isTiedOutside, ...outer } = parsed.data;
+  const isTiedInside = TIED_INSIDE.has(outer.model_type) && inner.tie_word_embeddings === true;
+  const isTied = isTiedInside || isTiedOutside;
   const isLlava = outer.model_type === 'llava' || outer.model_type === 'llava_next';
   const modelType = inner.model_type ?? LEFT_OUT_TYPES[outer.model_type] ?? outer.model_type;
   return {

@@ -1,4 +1,4 @@
-/** Models that see tiles of an image in its own shape, and all of it as one, LLaVA-NeXT. */
+/** Models that see tiles of an image in its own shape, and all of it as one: LLaVA-NeXT, and what LLaVA-OneVision has of it. */
 import { z } from 'zod';
 
 import { IMAGE_LIMITS } from '../../image-limits.ts';
@@ -97,6 +97,10 @@ export function parseAnyresConfig(files: VisionFiles, textSize: number): AnyresV
       `${files.processor.origin}: patch_size is ${patchSide}, and the model has ${tower.patchSide}`,
     );
   }
+  const { resample } = images;
+  if (resample === 'nearest') {
+    throw new ModelError(`${files.images.origin}: images that are resized without a filter`);
+  }
   const patches = seenPatches(tower, origin, 'tiles');
   const { image_grid_pinpoints: pinpoints } = images;
   const seen = model.image_grid_pinpoints ?? USUAL;
@@ -116,7 +120,7 @@ export function parseAnyresConfig(files: VisionFiles, textSize: number): AnyresV
       cells: patches,
       canvases: canvasesOf(pinpoints, tileSide, files.images),
       splits: true,
-      resample: images.resample,
+      resample,
     },
     tokensPerTile: patches ** 2,
     imageToken: stated ?? '<image>',

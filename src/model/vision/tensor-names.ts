@@ -7,5 +7,5 @@ export const POOL_NORM = 'multi_modal_projector.mm_soft_emb_norm.weight';
 export const POOL_MATRIX = 'multi_modal_projector.mm_input_projection_weight';
 /** The connector of LLaVA. */
 export const PROJECTOR = 'multi_modal_projector';
-/** Embedding that ends a line of LLaVA-NeXT. */
+/** Embedding that ends a line of LLaVA-NeXT and LLaVA-OneVision. */
 export const LINE_END = 'image_newline';

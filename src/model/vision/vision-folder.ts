@@ -12,6 +12,7 @@ import { internWeights } from './intern-weights.ts';
 import { isGridConfig, parseGridConfig } from './grid-config.ts';
 import { isLineConfig, parseLineConfig } from './line-config.ts';
 import { isLlavaConfig, parseLlavaConfig } from './llava-config.ts';
+import { isOnevisionConfig, parseOnevisionConfig } from './onevision-config.ts';
 import { isSquareConfig, parseSquareConfig } from './square-config.ts';
 import { pixtralWeights } from './pixtral-weights.ts';
 import { isTileConfig, parseVisionConfig } from './vision-config.ts';
@@ -63,6 +64,7 @@ function parserOf(
   if (isLineConfig(config)) return parseLineConfig;
   if (isLlavaConfig(config)) return parseLlavaConfig;
   if (isAnyresConfig(config)) return parseAnyresConfig;
+  if (isOnevisionConfig(config)) return parseOnevisionConfig;
   if (isCanvasConfig(config)) return parseCanvasConfig;
   return isSquareConfig(config) ? parseSquareConfig : null;
 }

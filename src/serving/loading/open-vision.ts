@@ -8,7 +8,7 @@ import { Vision, type VisionFormat } from '../../front/vision/vision.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { reasonOf } from '../../files/system-error.ts';
 import { inLowDetail, withCells } from '../../images/cut-image.ts';
-import { packedRows } from '../../model/vision/packed-rows.ts';
+import { packTile } from '../../model/vision/packed-rows.ts';
 import { shownImage } from '../../model/vision/placeholder.ts';
 import { embeddingWidth } from '../../model/vision/tower-size.ts';
 import { visionInputs } from '../../model/vision/vision-inputs.ts';
@@ -167,7 +167,8 @@ function formatOf({ config }: VisionPart, maxTokens: number): VisionFormat {
     ...(config.kind === 'anyres' && {
       packing: {
         tokensPerPart: config.tokensPerTile + 1,
-        packed: (parts, grid) => packedRows(parts, grid, config.shape.patches),
+        pack: (packed, made, tile, grid) =>
+          packTile(packed, made, tile, grid, config.shape.patches),
       },
     }),
     shown: (grid) => shownImage(grid, config),

@@ -1,4 +1,4 @@
-/** LLaVA-NeXT, whose images are lines of tokens across tiles: texts are those of Transformers. */
+/** LLaVA-NeXT and LLaVA-OneVision, whose images are lines of tokens across tiles: texts are those of Transformers. */
 import { afterAll, describe, it } from 'vitest';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { LINUX, needs } from '../../support/needs.ts';

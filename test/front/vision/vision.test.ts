@@ -3,12 +3,21 @@ import type { Caller } from '../../../src/front/caller.ts';
 import type { ReadTiles, TilesJob } from '../../../src/front/images/image-job.ts';
 import { QueueFullError } from '../../../src/front/queue/admission.ts';
 import { Vision, type VisionFormat, type VisionOptions } from '../../../src/front/vision/vision.ts';
+import type { Cutting } from '../../../src/images/cut-image.ts';
 import { LIMITS } from '../../../src/limits.ts';
 
 const SIDE = 2;
 const HIDDEN = 4;
 const TOKENS = 3;
 const FILE = Uint8Array.of(1, 2, 3);
+
+const TILES = {
+  kind: 'tiles',
+  longestEdge: 4,
+  tileSide: SIDE,
+  splits: true,
+  resample: 'lanczos',
+} as const;
 
 /** Rows of a tile are all its first byte. */
 class Eyes {
@@ -18,7 +27,7 @@ class Eyes {
   encoding: Promise<void> = Promise.resolve();
   readonly vision: Vision;
 
-  constructor(hiddenSize = HIDDEN, packing?: VisionFormat['packing']) {
+  constructor(hiddenSize = HIDDEN, packing?: VisionFormat['packing'], cutting: Cutting = TILES) {
     const pool = { tiles: async (job: TilesJob) => this.#read(job) };
     const encoder: VisionOptions['encoder'] = {
       infer: async ([input], _, { signal }) => {
@@ -32,13 +41,7 @@ class Eyes {
     };
     this.vision = new Vision({
       format: {
-        cutting: {
-          kind: 'tiles',
-          longestEdge: 4,
-          tileSide: SIDE,
-          splits: true,
-          resample: 'lanczos',
-        },
+        cutting,
         tokenId: 7,
         hiddenSize,
         ...(packing && { packing }),
@@ -120,6 +123,31 @@ test('how an image is cut is known at the next turn, to its client alone', async
   expect(jobs).toHaveLength(4);
 });
 
+test('one of several images is cut in another way than one alone, where a model sees it so', async () => {
+  const cutting = {
+    kind: 'anyres',
+    tileSide: SIDE,
+    cells: 1,
+    canvases: [{ rows: 1, columns: 2 }],
+    splits: true,
+    resample: 'bicubic',
+    margins: [1, 2, 3],
+  } as const;
+  const { vision, jobs } = new Eyes(HIDDEN, undefined, cutting);
+  const image = { file: FILE, detail: 'auto' } as const;
+  const [alone] = await vision.cut([image], callerOf());
+  const [first, low] = await vision.cut([image, { ...image, detail: 'low' }], callerOf());
+  expect(alone).toMatchObject({ hashes: ['10', '20', '30'] });
+  expect(alone).not.toHaveProperty('isAmongOthers');
+  expect(first).toMatchObject({ isAmongOthers: true, hashes: ['30'] });
+  expect(low).toMatchObject({ isAmongOthers: true, hashes: ['30'] });
+  const square = { ...cutting, splits: false, isSquared: true };
+  expect(jobs.map((job) => job.cutting)).toEqual([cutting, square, square]);
+  const placed = { ...IMAGE, isAmongOthers: true, tiles: [{ start: 2, hash: '30' }] } as const;
+  await vision.embed([placed], '', callerOf());
+  expect(jobs.at(-1)).toMatchObject({ cutting: square, wantsPixels: true });
+});
+
 test('each tile is encoded by itself, and found again by those of the same salt alone', async () => {
   const { vision, encoded, jobs } = new Eyes();
   const { embeddings } = await vision.embed([IMAGE], 'one', callerOf());
@@ -171,7 +199,7 @@ describe('tiles that are packed', () => {
   /** The first row of each. */
   const packing: VisionFormat['packing'] = {
     tokensPerPart: TOKENS,
-    packed: (parts) => Float32Array.from(parts.flatMap((rows) => [...rows.subarray(0, HIDDEN)])),
+    pack: (packed, rows, tile) => packed.set(rows.subarray(0, HIDDEN), tile * HIDDEN),
   };
 
   test('have one place, by a hash of all of them, and rows of their own that are kept', async () => {
@@ -193,8 +221,8 @@ describe('tiles that are packed', () => {
   });
 
   test('are charged to their client beside what they become', async () => {
-    // A little more than a client may hold, by three tokens of the whole and of each part.
-    const size = Math.ceil((LIMITS.clientImageEmbeddingBytes + 1) / (4 * TOKENS * 4));
+    // A little more than a client may hold, by three tokens of the whole and of one part.
+    const size = Math.ceil((LIMITS.clientImageEmbeddingBytes + 1) / (2 * TOKENS * 4));
     const { vision } = new Eyes(size, packing);
     const parts = { grid: { rows: 1, columns: 2 }, hashes: ['10', '20', '30'], tokens: TOKENS };
     const image = { ...IMAGE, parts, tiles: [{ start: 5, hash: 'all' }] };

@@ -15,6 +15,10 @@ import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { isGridConfig, parseGridConfig } from '../../../src/model/vision/grid-config.ts';
 import { isLineConfig, parseLineConfig } from '../../../src/model/vision/line-config.ts';
 import { isLlavaConfig, parseLlavaConfig } from '../../../src/model/vision/llava-config.ts';
+import {
+  isOnevisionConfig,
+  parseOnevisionConfig,
+} from '../../../src/model/vision/onevision-config.ts';
 import { isSquareConfig, parseSquareConfig } from '../../../src/model/vision/square-config.ts';
 import { mmprojConfig } from '../../../src/model/vision/mmproj.ts';
 import { parseVisionConfig } from '../../../src/model/vision/vision-config.ts';
@@ -51,6 +55,8 @@ function gridOf(size: Size, config: VisionConfig): TileGrid {
   }
 }
 
+const NONE = { rows: 0, columns: 0 };
+
 /** @throws Error where an image of any size could become more than is allowed, or nothing */
 function requireBounds(config: VisionConfig): void {
   for (const size of SIZES) {
@@ -62,6 +68,10 @@ function requireBounds(config: VisionConfig): void {
     const isGrid = Number.isInteger(rows) && Number.isInteger(columns) && rows * columns <= most;
     if (!isGrid || (isInCells && rows * columns === 0)) {
       throw new Error(`${JSON.stringify(size)} becomes ${rows} x ${columns}`);
+    }
+    const { shown = NONE, scaled = shown } = grid;
+    if (!(scaled.rows <= shown.rows && scaled.columns <= shown.columns)) {
+      throw new Error(`${JSON.stringify(shown)} becomes ${JSON.stringify(scaled)}`);
     }
   }
 }
@@ -167,9 +177,20 @@ const MARGINS = {
   processor: { image_token: '<image>', patch_size: 8 },
 };
 
+const SCALED = {
+  config: {
+    ...MARGINS.config,
+    model_type: 'llava_onevision',
+    vision_aspect_ratio: 'anyres_max_1',
+    vision_config: { ...CROPS.config.vision_config, model_type: 'siglip_vision_model' },
+  },
+  images: { ...MARGINS.images, size: { height: 32, width: 32 }, image_mean: [0.5, 0.4, 0.6] },
+  processor: { num_image_tokens: 16, vision_aspect_ratio: 'anyres_max_1' },
+};
+
 const visionConfig: Target = {
   name: 'vision-config',
-  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS, CANVASES, MARGINS].map((files) =>
+  seeds: [TILES, GRIDS, LINES, SQUARES, CROPS, CANVASES, MARGINS, SCALED].map((files) =>
     JSON.stringify(files),
   ),
   dictionary: [
@@ -178,6 +199,8 @@ const visionConfig: Target = {
       'internvl',
       'max_patches',
       'llava_next',
+      'llava_onevision',
+      'anyres_max_9',
       'image_grid_pinpoints',
       'downsample_ratio',
       'idefics3',
@@ -204,7 +227,8 @@ const visionConfig: Target = {
     const { config, images, processor }: Partial<Record<string, unknown>> = Object(json);
     const of = (content: unknown) => ({ json: content ?? {}, origin: 'x.json' });
     const files = { config: of(config), images: of(images), processor: of(processor) };
-    const margins = isAnyresConfig(config) ? parseAnyresConfig : parseVisionConfig;
+    const scaled = isOnevisionConfig(config) ? parseOnevisionConfig : parseVisionConfig;
+    const margins = isAnyresConfig(config) ? parseAnyresConfig : scaled;
     const canvases = isCanvasConfig(config) ? parseCanvasConfig : margins;
     const tiles = isSquareConfig(config) ? parseSquareConfig : canvases;
     const others = isLlavaConfig(config) ? parseLlavaConfig : tiles;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { gifBomb, pngBomb, webpBomb } from '../../support/image-bombs.ts';
 import type { Attack } from '../support/attack.ts';
-import type { Client } from '../support/client.ts';
+import { CHAT, chatOf, noise, sendAll } from '../support/seeing.ts';
 
 const SUMMIT = new URL('../../../models/summit', import.meta.url).pathname;
 const SMOLVLM = new URL('../../fixtures/vision/smolvlm', import.meta.url).pathname;
@@ -22,7 +22,6 @@ const SEEING_CROPS = 'z-seeing-crops';
 /** Images keep their shape, in lines with tokens of text in between. */
 const PIXTRAL = new URL('../../fixtures/vision/mistral3', import.meta.url).pathname;
 const SEEING_LINES = 'z-seeing-lines';
-const CHAT = '/v1/chat/completions';
 const FLOOD = 60;
 
 function withSeeing(folder: string): readonly string[] {
@@ -37,45 +36,6 @@ function withSeeing(folder: string): readonly string[] {
 }
 
 const common = { flags: withSeeing, swapsModels: true } as const;
-
-function chatOf(files: readonly Buffer[], text = 'What is it?', model = SEEING): object {
-  const images = files.map((file) => ({
-    type: 'image_url',
-    image_url: { url: `data:image/png;base64,${file.toString('base64')}` },
-  }));
-  const content = [...images, { type: 'text', text }];
-  return { model, max_tokens: 4, messages: [{ role: 'user', content }] };
-}
-
-let numNoises = 0;
-
-/** An image whose tiles nobody has seen before. */
-async function noise(width: number, height: number): Promise<Buffer> {
-  const pixels = Buffer.alloc(width * height * 3);
-  let state = ++numNoises;
-  for (let at = 0; at < pixels.length; at++) {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;
-    pixels[at] = state >>> 16;
-  }
-  return await sharp(pixels, { raw: { width, height, channels: 3 } })
-    .png()
-    .toBuffer();
-}
-
-/** @returns which were answered otherwise than with `status` */
-async function sendAll(
-  client: Client,
-  files: Readonly<Record<string, Buffer>>,
-  status: number,
-  model = SEEING,
-): Promise<string[]> {
-  const breaches: string[] = [];
-  for (const [name, file] of Object.entries(files)) {
-    const answer = await client.send(CHAT, { body: chatOf([file], 'What is it?', model) });
-    if (answer.status !== status) breaches.push(`${name} answered ${answer.status} ${answer.text}`);
-  }
-  return breaches;
-}
 
 export const attacks: readonly Attack[] = [
   {
@@ -98,10 +58,10 @@ export const attacks: readonly Attack[] = [
       };
       const breaches: string[] = [];
       for (let round = 0; round < 5; round++)
-        breaches.push(...(await sendAll(attacker, refused, 400)));
+        breaches.push(...(await sendAll(attacker, refused, 400, SEEING)));
       const page = Buffer.from('<script>alert(1)</script>');
       const taken = { 'a PNG and a page': Buffer.concat([png, page]), 'a dot': await noise(1, 1) };
-      return [...breaches, ...(await sendAll(attacker, taken, 200))];
+      return [...breaches, ...(await sendAll(attacker, taken, 200, SEEING))];
     },
   },
   {
@@ -112,16 +72,16 @@ export const attacks: readonly Attack[] = [
     async run({ attacker, victim }) {
       const fourImages = () => Promise.all(Array.from({ length: 4 }, () => noise(90, 60)));
       const own = await noise(40, 30);
-      await victim.send(CHAT, { body: chatOf([own]) });
+      await victim.send(CHAT, { body: chatOf([own], SEEING) });
       const flood = Array.from({ length: FLOOD }, async (_, index) =>
         attacker.try(CHAT, {
-          body: chatOf(await fourImages(), `${index}`),
+          body: chatOf(await fourImages(), SEEING, `${index}`),
           signal: AbortSignal.timeout(index % 2 === 0 ? 500 : 20_000),
         }),
       );
       const breaches: string[] = [];
       for (let round = 0; round < 5; round++) {
-        const answer = await victim.send(CHAT, { body: chatOf([await noise(40, 30)]) });
+        const answer = await victim.send(CHAT, { body: chatOf([await noise(40, 30)], SEEING) });
         if (answer.status !== 200) breaches.push(`the victim got ${answer.status} ${answer.text}`);
         if (answer.ms > 5000) breaches.push(`the victim waited ${Math.round(answer.ms)} ms`);
       }
@@ -174,7 +134,7 @@ export const attacks: readonly Attack[] = [
       breaches.push(...(await sendAll(attacker, { PNG, line, ribbon }, 400, SEEING_LINES)));
       breaches.push(...(await sendAll(attacker, taken, 200, SEEING_LINES)));
       const text = '[IMG][IMG_BREAK][IMG_END]'.repeat(4);
-      const body = chatOf([await noise(40, 30)], text, SEEING_LINES);
+      const body = chatOf([await noise(40, 30)], SEEING_LINES, text);
       const { status, text: told } = await attacker.send(CHAT, { body });
       if (status !== 200) breaches.push(`marks beside an image: ${status} ${told}`);
       return breaches;
@@ -199,7 +159,7 @@ export const attacks: readonly Attack[] = [
       for (const [model, mark] of marks) {
         const text = mark.repeat(8);
         for (const files of [[], [await noise(40, 30)]]) {
-          const body = chatOf(files, text, model);
+          const body = chatOf(files, model, text);
           const { status, text: told } = await attacker.send(CHAT, { body });
           if (status !== 200) breaches.push(`${mark} beside ${files.length}: ${status} ${told}`);
         }
