@@ -48,6 +48,8 @@ const SCHEMAS: Readonly<Record<string, object>> = {
   'minLength 50': { type: 'string', minLength: 50 },
   'object, 50 to 100': person(50),
   'tool, 50 to 100': person(50),
+  'tool of qwen3_coder, 50 to 100': person(50),
+  'tool of qwen3_coder, 2000': person(2000),
   'list of 100, maxLength 60': {
     type: 'array',
     items: { type: 'string', maxLength: 60 },
@@ -95,7 +97,7 @@ function ebnfOf(name: string, schema: object): string {
   if (!name.startsWith('tool')) {
     return values.exact ? exactSchemaToEbnf(schema) : schemaToEbnf(schema);
   }
-  const { layout } = toolCallFormat('hermes');
+  const { layout } = toolCallFormat(name.includes('qwen3_coder') ? 'qwen3_coder' : 'hermes');
   const tools = [{ function: { name: 'add', parameters: schema } }];
   return toolCallsEbnf({ layout, tools, isRequired: true, parallel: false }, !values.exact);
 }

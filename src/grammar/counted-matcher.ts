@@ -1,6 +1,7 @@
 import type { GrammarMatcher } from '@mlc-ai/web-xgrammar';
 import type { Counts } from './counted-text.ts';
 import type { CountedTokens } from './counted-tokens.ts';
+import type { TextTokens } from './text-tokens.ts';
 import { CountedWalk, type Position } from './counted-walk.ts';
 
 /** Part of a matcher that is used. */
@@ -17,6 +18,9 @@ export class CountedMatcher implements TokenMatcher {
   readonly #matcher: TokenMatcher;
   readonly #tokens: CountedTokens;
   readonly #walk: CountedWalk;
+  /** Tokens that may reach from between strings into one. */
+  readonly #entering: Int32Array;
+  readonly #textTokens: TextTokens | null;
   /** After each of the last tokens; the last is where the text is. */
   #positions: Position[];
   readonly #probe: Position;
@@ -25,6 +29,9 @@ export class CountedMatcher implements TokenMatcher {
     this.#matcher = matcher;
     this.#tokens = tokens;
     this.#walk = new CountedWalk(counts);
+    this.#entering = tokens.withAny(this.#walk.entering);
+    const { textEnd } = this.#walk;
+    this.#textTokens = textEnd && tokens.before(textEnd.text);
     this.#positions = [this.#walk.start()];
     this.#probe = this.#walk.start();
   }
@@ -66,15 +73,28 @@ export class CountedMatcher implements TokenMatcher {
 
   /** Takes the tokens out that would break a bound. */
   #keepBounds(mask: Int32Array): void {
-    const { left, escape } = this.#position;
-    const within = this.#tokens.within(left, escape);
-    if (within !== null) {
-      for (let index = 0; index < mask.length; index++) {
-        mask[index] = (mask[index] ?? 0) & (within[index] ?? 0);
-      }
+    const position = this.#position;
+    const { left, escape, within } = position;
+    if (this.#textTokens !== null && this.#walk.isInTextValue(position)) {
+      this.#keepTextBounds(mask, this.#textTokens);
+      return;
     }
-    if (!this.#walk.mayReachJson(this.#position, this.#tokens.longest)) return;
-    for (const id of this.#tokens.withQuote) this.#try(mask, id);
+    keep(mask, this.#tokens.within(left, escape));
+    if (!this.#walk.mayReachJson(position, this.#tokens.longest)) return;
+    this.#tryAll(mask, within === 'structure' ? this.#entering : this.#tokens.withQuote);
+  }
+
+  #keepTextBounds(mask: Int32Array, tokens: TextTokens): void {
+    const position = this.#position;
+    const room = position.max - position.numCharacters;
+    keep(mask, tokens.within(room));
+    if (this.#walk.textEnd?.isTooShort(position) === true) {
+      this.#tryAll(mask, tokens.crossing);
+    } else this.#tryAll(mask, room < this.#tokens.longest ? tokens.near : tokens.ending);
+  }
+
+  #tryAll(mask: Int32Array, ids: Int32Array): void {
+    for (const id of ids) this.#try(mask, id);
   }
 
   #try(mask: Int32Array, id: number): void {
@@ -83,5 +103,12 @@ export class CountedMatcher implements TokenMatcher {
     if ((word & bit) === 0) return;
     const probe = this.#probe.copyFrom(this.#position);
     if (!this.#walk.advance(probe, this.#tokens.bytesOf(id))) mask[id >>> 5] = word & ~bit;
+  }
+}
+
+function keep(mask: Int32Array, within: Int32Array | null): void {
+  if (within === null) return;
+  for (let index = 0; index < mask.length; index++) {
+    mask[index] = (mask[index] ?? 0) & (within[index] ?? 0);
   }
 }

@@ -47,12 +47,34 @@ export interface CountedCalls {
   /** Before the arguments, where something varies between it and a call's start; empty elsewhere. */
   readonly afterName: string;
   readonly starts: readonly CallStart[];
+  /** Where arguments stand one by one. */
+  readonly parameters?: CountedLayout;
+}
+
+export interface CountedLayout {
+  /** After the last argument of a call. */
+  readonly close: string;
+  /** After a text that is written as it is; empty where none are. Its first character is nowhere else in it. */
+  readonly textEnd: string;
 }
 
 export interface CallStart {
   readonly text: string;
   /** Place of the arguments, or NOTHING_COUNTED. */
   readonly place: number;
+  /** Arguments that stand one by one. */
+  readonly parameters?: readonly CountedParameter[];
+}
+
+export interface CountedParameter {
+  /** All that stands before its value, or the end of that. */
+  readonly text: string;
+  /** Place of a value in JSON, or NOTHING_COUNTED. */
+  readonly place: number;
+  /** Bounds of a text that is written as it is; left out for JSON. */
+  readonly bounds?: Bounds;
+  /** Whether such a text may have the beginning of its end in it. */
+  readonly isAny?: boolean;
 }
 
 export function withCounts(ebnf: string, counts: Counts | null): string {

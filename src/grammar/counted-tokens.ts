@@ -1,5 +1,6 @@
 /** Tokens of a vocabulary as counted strings see them. */
 import type { Escape } from './counted-walk.ts';
+import { TextTokens } from './text-tokens.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -24,6 +25,9 @@ export class CountedTokens {
   readonly #isWithQuote: Uint8Array;
   readonly #lengths = new Map<Escape, Lengths>();
   readonly #kept = new Map<string, Int32Array>();
+  /** By bytes, and by marker: of those there are as many as layouts of calls. */
+  readonly #withAny = new Map<string, Int32Array>();
+  readonly #before = new Map<string, TextTokens>();
 
   /** @param tokens see GrammarVocabulary */
   constructor(tokens: readonly string[]) {
@@ -48,6 +52,35 @@ export class CountedTokens {
 
   bytesOf(id: number): Uint8Array {
     return this.#bytes.subarray(this.#starts[id] ?? 0, this.#starts[id + 1] ?? 0);
+  }
+
+  /** Number of tokens. */
+  get size(): number {
+    return this.#isWithQuote.length;
+  }
+
+  /** The tokens that have one of these bytes, ascending. */
+  withAny(bytes: readonly number[]): Int32Array {
+    const key = bytes.join();
+    const known = this.#withAny.get(key);
+    if (known !== undefined) return known;
+    const wanted = new Set(bytes);
+    const ids: number[] = [];
+    for (let id = 0; id < this.size; id++) {
+      if (this.bytesOf(id).some((byte) => wanted.has(byte))) ids.push(id);
+    }
+    const found = Int32Array.from(ids);
+    this.#withAny.set(key, found);
+    return found;
+  }
+
+  /** The tokens as texts see them that are written as they are, up to a marker. */
+  before(marker: string): TextTokens {
+    const known = this.#before.get(marker);
+    if (known !== undefined) return known;
+    const made = new TextTokens(this, marker);
+    this.#before.set(marker, made);
+    return made;
   }
 
   /**

@@ -1,7 +1,14 @@
 /** Follows a JSON text of a grammar, byte by byte, and counts the characters of its bounded strings. */
 import { CallSearch, type CallState } from './call-search.ts';
-import { type Bounds, type CountedPlace, type Counts, NOTHING_COUNTED } from './counted-text.ts';
+import {
+  type Bounds,
+  type CountedCalls,
+  type CountedPlace,
+  type Counts,
+  NOTHING_COUNTED,
+} from './counted-text.ts';
 import { type BeforeState, TextBefore } from './text-before.ts';
+import { TextEnd } from './text-end.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -36,6 +43,7 @@ export class Position implements BeforeState, CallState {
   callPart: CallState['callPart'] = 'arguments';
   search = 0;
   argumentsPlace = NOTHING_COUNTED;
+  start = 0;
   frame: Frame | null = null;
   /** Where the next value stands. */
   place: CountedPlace | null = null;
@@ -50,6 +58,7 @@ export class Position implements BeforeState, CallState {
   numCharacters = 0;
   min = 0;
   max = Infinity;
+  isAny = false;
 
   copyFrom(other: Position): this {
     this.part = other.part;
@@ -57,6 +66,7 @@ export class Position implements BeforeState, CallState {
     this.callPart = other.callPart;
     this.search = other.search;
     this.argumentsPlace = other.argumentsPlace;
+    this.start = other.start;
     this.frame = other.frame;
     this.place = other.place;
     this.within = other.within;
@@ -66,6 +76,7 @@ export class Position implements BeforeState, CallState {
     this.numCharacters = other.numCharacters;
     this.min = other.min;
     this.max = other.max;
+    this.isAny = other.isAny;
     return this;
   }
 
@@ -83,6 +94,12 @@ export class CountedWalk {
   readonly #places: readonly CountedPlace[];
   readonly #before: TextBefore;
   readonly #calls: CallSearch | null;
+  /** Whether arguments of calls stand one by one. */
+  readonly #areSingle: boolean;
+  /** After texts that are written as they are; null where none are. */
+  readonly textEnd: TextEnd | null;
+  /** Bytes one of which is in every token that reaches from elsewhere into what is counted. */
+  readonly entering: readonly number[];
   /** By place. Keys as their UTF-8 bytes are, a character each. */
   readonly #members = new Map<CountedPlace, ReadonlyMap<string, number>>();
 
@@ -90,6 +107,10 @@ export class CountedWalk {
     this.#places = places;
     this.#before = new TextBefore(thought);
     this.#calls = calls === undefined ? null : new CallSearch(calls);
+    const { textEnd = '' } = calls?.parameters ?? {};
+    this.textEnd = textEnd === '' ? null : new TextEnd(textEnd);
+    this.#areSingle = calls?.parameters !== undefined;
+    this.entering = enteringOf(calls);
     for (const place of places) {
       if (place.object === undefined) continue;
       const members = place.object.members.map(([key, value]) => [latin1(key), value] as const);
@@ -111,6 +132,11 @@ export class CountedWalk {
     return numBytes > this.#calls.shortest;
   }
 
+  /** Whether the text is within one that is written as it is. */
+  isInTextValue({ part, callPart }: Position): boolean {
+    return part === 'json' && callPart === 'text value';
+  }
+
   /** Takes bytes into account. Returns whether every string is within its bounds. */
   advance(position: Position, bytes: Uint8Array): boolean {
     for (const byte of bytes) {
@@ -129,15 +155,26 @@ export class CountedWalk {
 
   #step(position: Position, byte: number): boolean {
     if (this.#calls === null) return this.#inJson(position, byte);
-    if (position.callPart !== 'arguments') {
-      this.#calls.step(position, byte);
-      position.place = this.#at(position.argumentsPlace);
-      return true;
+    if (position.callPart === 'text value' && this.textEnd !== null) {
+      const step = this.textEnd.step(position, byte);
+      if (step === 'ended') this.#calls.leave(position);
+      return step !== 'out of bounds';
+    }
+    if (position.callPart !== 'arguments') return this.#search(this.#calls, position, byte);
+    if (this.#areSingle && isOutside(position) && !isOfValue(byte)) {
+      // Numbers and words end with what follows them.
+      this.#calls.leave(position);
+      return this.#search(this.#calls, position, byte);
     }
     const isWithin = this.#inJson(position, byte);
-    const isOver = position.frame === null && position.within === 'structure';
-    if (isOver && isLast(byte)) this.#calls.leave(position);
+    if (isOutside(position) && isLast(byte)) this.#calls.leave(position);
     return isWithin;
+  }
+
+  #search(calls: CallSearch, position: Position, byte: number): true {
+    calls.step(position, byte);
+    position.place = this.#at(position.argumentsPlace);
+    return true;
   }
 
   #inJson(position: Position, byte: number): boolean {
@@ -227,6 +264,15 @@ export class CountedWalk {
   }
 }
 
+function isOutside({ frame, within }: Position): boolean {
+  return frame === null && within === 'structure';
+}
+
+/** Whether a value of JSON, or a word of Python, may begin with it or go on. */
+function isOfValue(byte: number): boolean {
+  return /["[{\w.+-]/.test(String.fromCharCode(byte));
+}
+
 /** Whether a value may end with it. Others than objects, lists and strings end with what follows them. */
 function isLast(byte: number): boolean {
   return byte === CLOSE_OBJECT || byte === CLOSE_ARRAY || byte === QUOTE;
@@ -235,6 +281,14 @@ function isLast(byte: number): boolean {
 function afterEscaped(escape: Escape, byte: number): Escape {
   if (escape === 'begun') return byte === UNICODE_ESCAPE ? 4 : 'none';
   return AFTER_DIGIT[escape];
+}
+
+function enteringOf(calls: CountedCalls | undefined): number[] {
+  const bytes = new Set([QUOTE]);
+  for (const { parameters = [] } of calls?.starts ?? []) {
+    for (const { text } of parameters) bytes.add(Buffer.from(text).at(-1) ?? QUOTE);
+  }
+  return [...bytes];
 }
 
 function latin1(text: string): string {

@@ -4,7 +4,7 @@ import { characterClass } from './character-class.ts';
 import type { Bounds } from './counted-text.ts';
 import { GrammarError } from './grammar-spec.ts';
 import { LIMITS } from '../limits.ts';
-import { countableEnd, withLengths } from './regex-lengths.ts';
+import { type CountableEnd, countableEnd, withLengths } from './regex-lengths.ts';
 import { parseRegex } from './regex-parser.ts';
 import { type CharacterRules, type RegexNode, sizeOf, treeToEbnf } from './regex-tree.ts';
 
@@ -118,15 +118,29 @@ export function countedString(wishes: StringWishes): CountedString | null {
     if (minLength === 0 && maxLength === null) return null;
     return { bounds: [minLength, maxLength], ebnf: () => 'string' };
   }
-  const tree = withLengths(parseRegex(expression), minLength, maxLength ?? Infinity);
-  const end = tree && countableEnd(tree);
-  if (end === null || (end.bounds[1] === null && end.bounds[0] <= MAX_PLAIN_MIN)) return null;
+  const end = countablePattern(expression, minLength, maxLength);
+  if (end === null) return null;
   const { before, repeated, bounds } = end;
   return { bounds, ebnf: (rules) => endingWith(rules, before, repeated) };
 }
 
-/** Libraries also write a format's pattern, often one with look-around. */
-function expressionOf({ pattern, format }: StringWishes): string | undefined {
+/**
+ * A pattern's texts of so many characters, where those can be counted beside the grammar. Null elsewhere.
+ * @throws GrammarError when the pattern can't be read
+ */
+export function countablePattern(
+  pattern: string,
+  minLength: number,
+  maxLength: number | null,
+): CountableEnd | null {
+  const tree = withLengths(parseRegex(pattern), minLength, maxLength ?? Infinity);
+  const end = tree && countableEnd(tree);
+  if (end === null || (end.bounds[1] === null && end.bounds[0] <= MAX_PLAIN_MIN)) return null;
+  return end;
+}
+
+/** The pattern that is kept. Libraries also write a format's pattern, often one with look-around. */
+export function expressionOf({ pattern, format }: StringWishes): string | undefined {
   return FORMATS.get(format ?? '') ?? pattern;
 }
 

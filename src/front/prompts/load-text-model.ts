@@ -18,6 +18,8 @@ export interface TextSource {
   readonly specialTokensInContent?: boolean;
   /** A Jinja text in place of the folder's. */
   readonly chatTemplate?: string | undefined;
+  /** Variables of the chat template where a request does not say. */
+  readonly templateVariables?: Readonly<Record<string, unknown>> | undefined;
   /** Text that stands for an image in prompts; left out for a model that takes text only. */
   readonly imageMark?: string | undefined;
 }
@@ -40,7 +42,7 @@ export interface TextModel {
 
 /** @throws TokenizerError naming the file that is missing, damaged or of another model */
 export async function loadTextModel(source: TextSource): Promise<TextModel> {
-  const { folder, vocabSize, chatTemplate: other } = source;
+  const { folder, vocabSize, chatTemplate: other, templateVariables } = source;
   if (folder === null) {
     const tokenizer = placeholderTokenizer(vocabSize);
     const pairs = lazily(() => new RawChatEncoder(pairTemplate(null), tokenizer));
@@ -56,7 +58,7 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
   }
   const [tokenizer, chatTemplate, generationDefaults] = await Promise.all([
     TextTokenizer.load(folder, vocabSize),
-    ChatTemplate.load(folder, other),
+    ChatTemplate.load(folder, other, templateVariables),
     readGenerationDefaults(folder),
   ]);
   const chat = chatTemplate === null ? null : chatEncoder(chatTemplate, tokenizer, source);

@@ -48,7 +48,7 @@ const NEEDLE = {
 export class ChatTemplate {
   readonly #sources: ReadonlyMap<string, string>;
   readonly #templates: ReadonlyMap<string, PythonJinja>;
-  readonly #specialTokens: Readonly<Record<string, string>>;
+  readonly #variables: Readonly<Record<string, unknown>>;
   readonly #style: MessageStyle;
   readonly #thinking: ThinkingVariables;
   /** Whether calls of tools get into the prompt. */
@@ -64,17 +64,14 @@ export class ChatTemplate {
   /**
    * @param sources Jinja texts by name; `tool_use`, if there, is taken for chats with tools and
    *   `default` for all else
-   * @param specialTokens variables such as `bos_token`
+   * @param variables such as `bos_token`, where a request does not say
    * @throws ChatTemplateError if a text isn't a template.
    */
-  constructor(
-    sources: ReadonlyMap<string, string>,
-    specialTokens: Readonly<Record<string, string>>,
-  ) {
+  constructor(sources: ReadonlyMap<string, string>, variables: Readonly<Record<string, unknown>>) {
     const parsed = [...sources].map(([name, source]) => [name, parse(name, source)] as const);
     this.#sources = sources;
     this.#templates = new Map(parsed);
-    this.#specialTokens = specialTokens;
+    this.#variables = variables;
     this.text = [...sources.values()].join('\n');
     this.#thinking = new ThinkingVariables(this.text);
     this.#knowsDeveloper = [...sources.values()].some((source) => source.includes('developer'));
@@ -88,16 +85,18 @@ export class ChatTemplate {
 
   /**
    * @param other a Jinja text in place of the folder's
+   * @param more variables besides the special tokens
    * @returns null if there is none of both
    * @throws TokenizerError naming the folder if it has one that can't be used; ChatTemplateError if the
    *   other one can't be
    */
-  static async load(folder: string, other?: string): Promise<ChatTemplate | null> {
+  static async load(folder: string, other?: string, more = {}): Promise<ChatTemplate | null> {
     const { chatTemplates, specialTokens } = await readTokenizerConfig(folder);
-    if (other !== undefined) return new ChatTemplate(new Map([['default', other]]), specialTokens);
+    const variables = { ...specialTokens, ...more };
+    if (other !== undefined) return new ChatTemplate(new Map([['default', other]]), variables);
     if (chatTemplates.size === 0) return null;
     try {
-      return new ChatTemplate(chatTemplates, specialTokens);
+      return new ChatTemplate(chatTemplates, variables);
     } catch (error) {
       const reason = reasonOf(error);
       throw new TokenizerError(`${folder}: ${reason}`, { cause: error });
@@ -107,10 +106,10 @@ export class ChatTemplate {
   /** The same template with its Jinja texts and special tokens spelled otherwise. */
   respelled(respell: (text: string) => string): ChatTemplate {
     const sources = [...this.#sources].map(([name, source]) => [name, respell(source)] as const);
-    const specialTokens = Object.entries(this.#specialTokens).map(
-      ([role, token]) => [role, respell(token)] as const,
+    const variables = Object.entries(this.#variables).map(
+      ([name, value]) => [name, typeof value === 'string' ? respell(value) : value] as const,
     );
-    return new ChatTemplate(new Map(sources), Object.fromEntries(specialTokens));
+    return new ChatTemplate(new Map(sources), Object.fromEntries(variables));
   }
 
   /**
@@ -210,7 +209,7 @@ export class ChatTemplate {
     }
     try {
       return template.render({
-        ...this.#specialTokens,
+        ...this.#variables,
         // Python's None where there is none, as templates are written against transformers.
         documents: null,
         ...this.#thinking.of(thinking),

@@ -67,16 +67,17 @@ export async function chooseModel(
     precision = 'auto',
     adapter,
     modelRepository,
-    chatTemplate,
     mmproj,
+    ...template
   }: Options<'model' | 'randomWeights'> &
-    Partial<Options<'precision' | 'adapter' | 'modelRepository' | 'chatTemplate' | 'mmproj'>>,
+    Partial<Options<'precision' | 'adapter' | 'modelRepository' | 'mmproj'>> &
+    TemplateOptions,
   deviceFor: (model: RunnableModel) => Promise<ChosenDevice | null>,
 ): Promise<ChosenModel> {
   if (randomWeights !== undefined) {
     if (adapter !== undefined) throw new UsageError('--adapter needs a model with weights');
     const shape = await chooseShape(model ?? defaultModel(true), randomWeights);
-    return { ...shape, text: await textOf(shape.text.folder, shape.text.vocabSize, chatTemplate) };
+    return { ...shape, text: await textOf(shape.text.folder, shape.text.vocabSize, template) };
   }
   const { source, name } = await findModel(model ?? defaultModel(false), modelRepository);
   const folder = await inspectModelFolder(
@@ -86,7 +87,7 @@ export async function chooseModel(
   );
   const { path } = folder;
   const decoder = folder.kind === 'export' ? folder : buildable(folder.config, folder.stored);
-  const text = await textOf(await textFolderOf(folder), folder.config.vocabSize, chatTemplate);
+  const text = await textOf(await textFolderOf(folder), folder.config.vocabSize, template);
   return {
     name,
     source: { kind: 'folder', path, adapter: adapter && (await localAdapterFolder(adapter)) },
@@ -111,13 +112,20 @@ async function visionOf(
   return kind === 'export' ? null : inspectVision(path, config.hiddenSize, mmproj);
 }
 
+type TemplateOptions = Partial<Options<'chatTemplate' | 'chatTemplateKwargs'>>;
+
 /** @throws UsageError for a template that can't be used */
 async function textOf(
   folder: string | null,
   vocabSize: number,
-  template: string | undefined,
+  { chatTemplate, chatTemplateKwargs }: TemplateOptions,
 ): Promise<TextSource> {
-  return { folder, vocabSize, chatTemplate: await readChatTemplate(template, folder) };
+  return {
+    folder,
+    vocabSize,
+    chatTemplate: await readChatTemplate(chatTemplate, folder),
+    templateVariables: chatTemplateKwargs,
+  };
 }
 
 /** Where a model's tokenizer and chat template are: with it, or in the cache, out of a GGUF file. */

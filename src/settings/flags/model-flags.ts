@@ -3,7 +3,7 @@ import { REASONING_FORMATS } from '../../front/chat/reasoning-formats.ts';
 import { TOOL_CALL_FORMATS } from '../../front/tool-calls/formats.ts';
 import { LIMITS } from '../../limits.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { count, inWords, listOf, oneOf, text } from './values.ts';
+import { count, inWords, jsonObject, listOf, oneOf, text } from './values.ts';
 
 const MODEL = {
   flags: '--model <model>',
@@ -78,6 +78,12 @@ export const MODEL_FLAGS = {
     description: "Jinja template in place of the model's own: a file, or the text",
     schema: text.optional(),
     isBasic: true,
+  },
+  chatTemplateKwargs: {
+    flags: '--chat-template-kwargs <json>',
+    description: 'variables of the chat template where a request does not say',
+    schema: jsonObject.optional(),
+    defaultText: 'none',
   },
   specialTokensInContent: {
     flags: '--special-tokens-in-content',

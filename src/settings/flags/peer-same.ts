@@ -84,6 +84,7 @@ export const SAME: ReadonlyMap<string, SameFlag> = new Map(
     },
     '--disable-uvicorn-access-log': { to: 'log-level', fixed: 'warn' },
     '--base-url': { to: 'url' },
+    '--default-chat-template-kwargs': { to: 'chat-template-kwargs' },
     // llama-server
     '--cache-ram': { to: 'prefix-cache-memory', text: sizeIn('m') },
     '-cram': { to: 'prefix-cache-memory', text: sizeIn('m') },

@@ -207,6 +207,23 @@ describe('ChatTemplate', () => {
   });
 });
 
+describe('variables of a server', () => {
+  const text = "{{ enable_thinking | default('none') }} {{ style | default('none') }}";
+  const variables = { enable_thinking: false, style: 'x' };
+  const chat = new ChatTemplate(new Map([['default', text]]), variables);
+  const shown = (options: object) => chat.render([user('x')], { ...PLAIN, ...options });
+
+  it('are there where a request does not say', () => {
+    expect(shown({})).toBe('False x');
+    expect(chat.respelled((each) => each).render([user('x')], PLAIN)).toBe('False x');
+  });
+
+  it('come after all that a request says', () => {
+    expect(shown({ kwargs: { style: 'y' } })).toBe('False y');
+    expect(shown({ thinking: true })).toBe('True x');
+  });
+});
+
 describe('ChatTemplate.load', () => {
   let folder: string;
   const write = async (name: string, content: unknown): Promise<void> => {

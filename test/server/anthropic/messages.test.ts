@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { HERMES } from '../../support/chat-formats.ts';
 import { post } from '../support/client.ts';
 import { namedEventsOf } from '../support/named-events.ts';
 import { babbles, MODEL, says, useServers, type TestServer } from '../support/test-server.ts';
@@ -251,6 +252,25 @@ describe('what coding agents send', () => {
     ]);
     expect(promptOf(target)).toContain('assistant: Found.');
     expect(promptOf(target)).not.toContain('secret');
+  });
+
+  test.each([
+    [true, false],
+    [false, true],
+  ])('disable_parallel_tool_use %s lets several calls be: %s', async (isOff, expected) => {
+    const target = await server({
+      maxModelLen: 2000,
+      chatFormat: { toolCalls: HERMES, reasoning: null },
+    });
+    await create(target, {
+      max_tokens: 5,
+      tools: [{ name: 'look', input_schema: { type: 'object' } }],
+      tool_choice: { type: 'any', disable_parallel_tool_use: isOff },
+      messages: [{ role: 'user', content: 'Look.' }],
+    });
+    const ebnf = target.engine.requests.at(-1)?.grammar?.ebnf ?? '';
+    expect(ebnf).toContain('look');
+    expect(ebnf.includes('{0,15}')).toBe(expected);
   });
 
   test('documents in words, results of a search and found tools are read', async () => {

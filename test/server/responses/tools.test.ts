@@ -104,6 +104,13 @@ describe('custom tools', () => {
         { type: 'custom_tool_call_output', call_id: 'c1', output: 'done' },
         { type: 'local_shell_call', call_id: 'c2', action: { command: ['ls'] } },
         { type: 'local_shell_call_output', call_id: 'c2', output: 'a.txt' },
+        {
+          type: 'apply_patch_call',
+          call_id: 'c3',
+          operation: { type: 'delete_file', path: 'b.txt' },
+        },
+        { type: 'apply_patch_call_output', call_id: 'c3', status: 'completed', output: 'gone' },
+        { type: 'tool_search_call', id: 'ts_1', status: 'completed', arguments: {} },
         { type: 'web_search_call', id: 'ws_1', status: 'completed', action: {} },
       ],
     });
@@ -112,6 +119,9 @@ describe('custom tools', () => {
     expect(prompt).toContain('{"name": "local_shell", "arguments": {"command": ["ls"]}}');
     expect(prompt).toContain('done');
     expect(prompt).toContain('a.txt');
+    expect(prompt).toContain('{"type": "delete_file", "path": "b.txt"}');
+    expect(prompt).toContain('gone');
+    expect(prompt).not.toContain('tool_search');
     expect(prompt).not.toContain('web_search');
   });
 
