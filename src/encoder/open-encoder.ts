@@ -7,7 +7,8 @@ import { WORD_WEIGHTS } from '../model/encoder/output-heads.ts';
 import { buildHeadGraph } from '../model/encoder/sentence-head.ts';
 import { buildImageTower } from '../model/dual/build-image-tower.ts';
 import { inspectDual } from '../model/dual/dual-folder.ts';
-import { buildSpeech } from '../model/speech/build-speech.ts';
+import { readAlignment } from '../model/speech/alignment-config.ts';
+import { buildAlignment, buildSpeech } from '../model/speech/build-speech.ts';
 import { inspectSpeech } from '../model/speech/speech-folder.ts';
 import { buildVision } from '../model/vision/build-vision.ts';
 import { inspectVision } from '../model/vision/vision-folder.ts';
@@ -31,6 +32,7 @@ const WARM_UP_TOKENS = 32;
 type TextSource = Extract<EncoderSource, { type: 'text' }>;
 type ImagesSource = Extract<EncoderSource, { type: 'images' }>;
 type SpeechSource = Extract<EncoderSource, { type: 'speech' }>;
+type AlignmentSource = Extract<EncoderSource, { type: 'alignment' }>;
 type VisionSource = Extract<EncoderSource, { type: 'vision' }>;
 
 /**
@@ -50,6 +52,8 @@ export async function openEncoder(source: EncoderSource, threads: number): Promi
       return openTower(source, threads);
     case 'speech':
       return openSpeech(source, threads);
+    case 'alignment':
+      return openAlignment(source, threads);
     case 'images':
       return openImages(source, threads);
     case 'graph':
@@ -88,6 +92,15 @@ async function openSpeech(
   const part = await inspectSpeech(path);
   if (part === null) throw new Error(`${path} is not of a model that hears`);
   return openTensors(await buildSpeech(part, cacheDirectory), true, threads);
+}
+
+async function openAlignment(
+  { path, cacheDirectory }: AlignmentSource,
+  threads: number,
+): Promise<OpenedEncoder> {
+  const [part, shape] = [await inspectSpeech(path), await readAlignment(path)];
+  if (part === null || shape === null) throw new Error(`${path} does not tell when words are said`);
+  return openTensors(await buildAlignment(part, shape, cacheDirectory), false, threads);
 }
 
 async function openImages(

@@ -36,6 +36,8 @@ const reference = referenceSchema.parse(
 );
 type Transcript = (typeof reference.transcripts)[number];
 
+const words = z.array(z.object({ word: z.string(), start: z.number(), end: z.number() }));
+
 const NAMES: Readonly<Record<string, string>> = { en: 'english', de: 'german' };
 const ROUTES = { transcribe: 'transcriptions', translate: 'translations' } as const;
 /** Drawn as greedily, but tried once: random weights never make a text that is no guess. */
@@ -117,6 +119,24 @@ test("OpenAI's client has texts, subtitles and streams", async () => {
     { type: 'transcript.text.delta', delta: first?.text },
     { type: 'transcript.text.done', text: first?.text },
   ]);
+});
+
+test("words have times, from a process that the first of them starts, and a killed one's successor", async () => {
+  const [first] = reference.transcripts;
+  if (first === undefined) throw new Error('there are no transcripts');
+  const fields = { response_format: 'verbose_json', 'timestamp_granularities[]': 'word' };
+  const before = childrenOf(server.child.pid);
+  const ask = async () => (await send(first, fields)).json();
+  const made = z.object({ words }).parse(await ask());
+  expect(made.words.map(({ word }) => word).join('')).toBe(first.text.replaceAll(' ', ''));
+  const times = made.words.flatMap(({ start, end }) => [start, end]);
+  expect(times).toEqual(times.toSorted((one, other) => one - other));
+  expect(times.at(-1)).toBeLessThanOrEqual(0.48);
+  expect(new Set(times).size).toBeGreaterThan(1);
+  const [aligner, ...others] = childrenOf(server.child.pid).filter((pid) => !before.includes(pid));
+  expect(others).toEqual([]);
+  process.kill(aligner ?? 0, 'SIGKILL');
+  expect(await ask()).toMatchObject(made);
 });
 
 test('it is listed as what it is, and writes nothing else', async () => {

@@ -9,3 +9,11 @@ export const REAL_MODEL: Requirement = {
   name: `${REAL_MODEL_PATH} (npx tsx scripts/real-models/fetch.ts)`,
   isThere: existsSync(REAL_MODEL_PATH),
 };
+
+/** Where OpenAI's Whisper tiny.en is, once it was fetched. */
+export const REAL_WHISPER_PATH = realModelPath('whisper-tiny.en');
+
+export const REAL_WHISPER: Requirement = {
+  name: `${REAL_WHISPER_PATH} (npx tsx scripts/real-models/fetch.ts)`,
+  isThere: existsSync(REAL_WHISPER_PATH),
+};

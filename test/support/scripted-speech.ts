@@ -45,6 +45,7 @@ export class ScriptedSpeech implements SpeechModel {
   readonly size = { mels: 80, frames: 3000 };
   tokens: SpeechModel['tokens'] = SPEECH_TOKENS;
   readonly contextTokens = 448;
+  aligns: boolean = true;
   /** All attempts, in their order. */
   readonly heard: HeardWindow[] = [];
   readonly #windows: readonly ScriptedWindow[];
@@ -89,5 +90,14 @@ export class ScriptedSpeech implements SpeechModel {
       for (const id of ids) yield { type: 'token', id, logprob };
     }
     yield { type: 'token', id: END, logprob };
+  }
+
+  /** A tenth of a second each. */
+  async tokenTimes(
+    _features: Float32Array,
+    _prompt: readonly number[],
+    tokens: readonly number[],
+  ): Promise<readonly number[]> {
+    return tokens.map((_, at) => (at + 1) / 10);
   }
 }

@@ -40,6 +40,13 @@ export type EncoderSource =
       readonly path: string;
       readonly cacheDirectory: string;
     }
+  /** The part of such a model that tells when a token was said, see buildAlignmentGraph. */
+  | {
+      readonly type: 'alignment';
+      /** Absolute path of the model's folder. */
+      readonly path: string;
+      readonly cacheDirectory: string;
+    }
   /** The image tower of a model that embeds texts and images alike, see inspectDual. */
   | {
       readonly type: 'images';

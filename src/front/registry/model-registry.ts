@@ -18,7 +18,7 @@ import {
 import { type RegistryEvent, Residency, type ResidencyOptions } from './residency.ts';
 import { requireLoadable, requireLoaded } from './require-loadable.ts';
 import { Sleep } from './sleep.ts';
-import { untilAborted } from './until-aborted.ts';
+import { untilAborted } from '../until-aborted.ts';
 
 export interface RegistryOptions<R extends Runtime> extends ResidencyOptions<R> {
   readonly control: ModelControl;

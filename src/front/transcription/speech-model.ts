@@ -44,6 +44,9 @@ export interface SpeechModel {
   /** Tokens of a window, its prompt included: 448. */
   readonly contextTokens: number;
 
+  /** Whether it tells when words were said. */
+  readonly aligns: boolean;
+
   /** Tokens of a text, without special ones. */
   encode(text: string): readonly number[];
   /** Text of tokens; special ones are left out. */
@@ -73,4 +76,20 @@ export interface SpeechModel {
     options: WindowOptions,
     caller: Caller,
   ): AsyncIterable<WindowEvent>;
+
+  /**
+   * When a window's tokens had been said; only of a model that `aligns`.
+   * @param features as above
+   * @param tokens all that came after the prompt, without `<|endoftext|>`
+   * @param frames of the window that have sound
+   * @returns for each token, seconds since the window began
+   * @throws as transcribeWindow
+   */
+  tokenTimes(
+    features: Float32Array<ArrayBuffer>,
+    prompt: readonly number[],
+    tokens: readonly number[],
+    frames: number,
+    caller: Caller,
+  ): Promise<readonly number[]>;
 }

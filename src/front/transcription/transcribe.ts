@@ -6,6 +6,7 @@ import type { Caller } from '../caller.ts';
 import type { SpeechModel } from './speech-model.ts';
 import { attemptWindow, isSilent } from './window-attempts.ts';
 import { splitWindow } from './window-segments.ts';
+import { splitWords } from './words.ts';
 
 /** Loudest sample of what is not even listened to: the last bit of 16. */
 const SILENCE = 1;
@@ -21,6 +22,15 @@ export interface TranscribeOptions {
   readonly prompt: string;
   /** 0 raises it where a text is bad. */
   readonly temperature: number;
+  /** Whether times of words are wanted; only of a model that `aligns`. */
+  readonly withWords: boolean;
+}
+
+/** A word, and its seconds. */
+export interface Word {
+  readonly word: string;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** Text of some seconds. Names are those of verbose_json. */
@@ -42,7 +52,12 @@ export interface Segment {
 export type TranscriptEvent =
   /** Comes once, before the first segment; never for a recording of silence. */
   | { readonly type: 'language'; readonly language: string }
-  | { readonly type: 'segment'; readonly segment: Segment };
+  | {
+      readonly type: 'segment';
+      readonly segment: Segment;
+      /** None where they are not wanted. */
+      readonly words: readonly Word[];
+    };
 
 /** Features that a model hears of samples. */
 export type Hear = (
@@ -85,7 +100,14 @@ export async function* transcribe(
       continue;
     }
     const { segments, advance } = splitWindow(attempt.tokens, model.tokens.firstTimestamp, size);
+    const isTimed = options.withWords && attempt.tokens.length > 0;
+    const times = isTimed
+      ? await model.tokenTimes(features, tokens, attempt.tokens, size, caller)
+      : [];
+    let next = 0;
     for (const { start, end, tokens: ids } of segments) {
+      const first = next;
+      next += ids.length;
       const text = model.decode(ids.filter((token) => token < model.tokens.endOfText));
       if (start === end || text.trim() === '') continue;
       const offset = seek / FRAMES_PER_SECOND;
@@ -102,12 +124,39 @@ export async function* transcribe(
         no_speech_prob: attempt.noSpeechProb,
       };
       context.push(...ids);
-      yield { type: 'segment', segment };
+      const words = isTimed ? wordsOf(model, ids, language, { times, first, offset }) : [];
+      yield { type: 'segment', segment, words };
     }
     if (attempt.temperature > MAX_CONTEXT_TEMPERATURE) context.length = 0;
     // A model that says it heard nothing yet would be asked the same for ever.
     seek += advance > 0 ? advance : size;
   }
+}
+
+/** Times of a window's tokens, and where in it those of a segment begin. */
+interface Timed {
+  readonly times: readonly number[];
+  readonly first: number;
+  /** Seconds at which the window began. */
+  readonly offset: number;
+}
+
+/** A token begins where the one before it ends. */
+function wordsOf(
+  model: SpeechModel,
+  tokens: readonly number[],
+  language: string,
+  { times, first, offset }: Timed,
+): readonly Word[] {
+  const { endOfText } = model.tokens;
+  const spoken = tokens.flatMap((token, at) => (token < endOfText ? [{ token, at }] : []));
+  const ids = spoken.map(({ token }) => token);
+  const timeOf = (at: number) => rounded(offset + (times[first + at] ?? 0));
+  return splitWords(ids, language, (some) => model.decode(some)).flatMap((word) => {
+    const [start = 0, end = 0] = [spoken[word.start]?.at, spoken[word.end - 1]?.at];
+    const text = word.text.trim();
+    return text === '' ? [] : [{ word: text, start: timeOf(start - 1), end: timeOf(end) }];
+  });
 }
 
 /** The end of what came before, and what is asked for. */

@@ -9,6 +9,8 @@ import { GREEDY } from '../generation/greedy-sampling.ts';
 import type { PromptSpeech } from '../generation/prompt-speech.ts';
 import { addInTurns } from '../images/file-hash.ts';
 import { embeddingIds } from '../prompts/place-images.ts';
+import type { EmbedFor } from '../generation/prompt-image.ts';
+import type { AlignedText, SpeechAligner } from './speech-aligner.ts';
 import type { SpeechFormat } from './speech-encoder.ts';
 
 /** A window of speech, for one or several generations. */
@@ -50,6 +52,8 @@ export interface TranscriberOptions {
   readonly format: SpeechFormat;
   /** Positions of prompt and text together, without the window's. */
   readonly maxTextTokens: number;
+  /** Null for a model that does not tell when words were said. */
+  readonly aligner: SpeechAligner | null;
 }
 
 export class Transcriber {
@@ -66,6 +70,18 @@ export class Transcriber {
 
   get format(): SpeechFormat {
     return this.#options.format;
+  }
+
+  /** Whether it tells when words were said. */
+  get aligns(): boolean {
+    return this.#options.aligner !== null;
+  }
+
+  /** As SpeechAligner.align. */
+  async align(text: AlignedText, salt: string, caller: EmbedFor): Promise<Int32Array> {
+    const { aligner } = this.#options;
+    if (aligner === null) throw new Error('the model does not tell when words were said');
+    return await aligner.align(text, salt, caller);
   }
 
   /** Tokens of a prompt and its text together. */

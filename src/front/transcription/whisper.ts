@@ -13,7 +13,13 @@ export interface WhisperOptions {
   readonly transcriber: Transcriber;
   readonly vocabulary: SpeechVocabulary;
   readonly tokenizer: Pick<TextTokenizer, 'encode' | 'decode'>;
+  /** Shared by those who may find each other's embeddings. */
+  readonly salt: string;
 }
+
+/** Frames of a position, and its seconds. */
+const FRAMES = 2;
+const SECONDS = 0.02;
 
 /** A window, and what is known of it: attempts have these in common. */
 interface KnownWindow {
@@ -46,6 +52,10 @@ export class Whisper implements SpeechModel {
 
   get contextTokens(): number {
     return this.#options.transcriber.maxTextTokens;
+  }
+
+  get aligns(): boolean {
+    return this.#options.transcriber.aligns;
   }
 
   encode(text: string): readonly number[] {
@@ -88,6 +98,20 @@ export class Whisper implements SpeechModel {
         yield { type: 'token', id, logprob: piece.logprobs[index] ?? 0 };
       }
     }
+  }
+
+  async tokenTimes(
+    features: Float32Array<ArrayBuffer>,
+    prompt: readonly number[],
+    tokens: readonly number[],
+    frames: number,
+    { client, signal }: Caller,
+  ): Promise<readonly number[]> {
+    const { transcriber, salt } = this.#options;
+    const { window } = await this.#hear(features);
+    const text = { window, prompt, tokens, positions: Math.floor(frames / FRAMES) };
+    const positions = await transcriber.align(text, salt, { client, signal });
+    return Array.from(positions, (position) => position * SECONDS);
   }
 
   async #hear(features: Float32Array<ArrayBuffer>): Promise<KnownWindow> {

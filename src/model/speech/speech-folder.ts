@@ -17,6 +17,8 @@ export interface SpeechPart {
   readonly files: readonly string[];
   /** Opens the weights. @throws {ModelError} if a file is missing or damaged */
   readonly open: () => Promise<WeightSource>;
+  /** The same where the decoder's positions are those of texts alone. */
+  readonly openAsStored: () => Promise<WeightSource>;
 }
 
 /**
@@ -34,6 +36,13 @@ export async function inspectSpeech(path: string): Promise<SpeechPart | null> {
   if (!isSpeechConfig(config)) return null;
   const shape = parseSpeechConfig(config, origin);
   const files = await weightFiles(path, names);
-  const open = async () => speechWeights(await SafetensorsWeights.open(files), shape.numPositions);
-  return { path, shape, files, open };
+  const openBehind = async (numPositions: number) =>
+    speechWeights(await SafetensorsWeights.open(files), numPositions);
+  return {
+    path,
+    shape,
+    files,
+    open: () => openBehind(shape.numPositions),
+    openAsStored: () => openBehind(0),
+  };
 }

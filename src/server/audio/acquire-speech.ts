@@ -23,8 +23,9 @@ export function acquireSpeech(context: ServerContext): AudioServices['acquire'] 
       const { model: served, release } = modelOf(context, { ...lease, adapter: null });
       const transcriber = speech.transcriber.by(generatorOf(served, caller));
       const { vocabulary } = speech;
+      const salt = served.cacheSaltOf(caller.client, '');
       return {
-        model: new Whisper({ id: facts.id, transcriber, vocabulary, tokenizer }),
+        model: new Whisper({ id: facts.id, transcriber, vocabulary, tokenizer, salt }),
         release,
       };
     });

@@ -1,6 +1,6 @@
 /** Answers of transcriptions and translations, as OpenAI has them. */
 import { LANGUAGES } from '../../front/transcription/languages.ts';
-import type { Segment, TranscriptEvent } from '../../front/transcription/transcribe.ts';
+import type { Segment, TranscriptEvent, Word } from '../../front/transcription/transcribe.ts';
 import type { JsonObject } from '../json-object.ts';
 import type { AudioRequest } from './fields.ts';
 import { toSrt, toVtt } from './subtitles.ts';
@@ -12,6 +12,8 @@ export interface Transcript {
   /** Seconds of the recording. */
   readonly duration: number;
   readonly segments: readonly Segment[];
+  /** None where they are not wanted. */
+  readonly words: readonly Word[];
 }
 
 /** Collects all of it. @param fallback code of a language, for a recording of silence */
@@ -21,20 +23,24 @@ export async function gatherTranscript(
   fallback = 'en',
 ): Promise<Transcript> {
   const segments: Segment[] = [];
+  const words: Word[] = [];
   let language = fallback;
   for await (const event of events) {
     if (event.type === 'language') ({ language } = event);
-    else segments.push(event.segment);
+    else {
+      segments.push(event.segment);
+      words.push(...event.words);
+    }
   }
-  return { task, language, duration, segments };
+  return { task, language, duration, segments, words };
 }
 
 /** @returns an object for JSON; a text with its media type */
 export function toAnswer(
   transcript: Transcript,
-  format: AudioRequest['format'],
+  { format, withWords, withSegments }: Pick<AudioRequest, 'format' | 'withWords' | 'withSegments'>,
 ): JsonObject | { readonly text: string; readonly mediaType: string } {
-  const { segments, duration, language, task } = transcript;
+  const { segments, words, duration, language, task } = transcript;
   const text = joined(segments);
   const usage = { type: 'duration', seconds: Math.ceil(duration) };
   switch (format) {
@@ -46,7 +52,8 @@ export function toAnswer(
         language: LANGUAGES.get(language) ?? language,
         duration,
         text,
-        segments,
+        ...(withWords && { words }),
+        ...(withSegments && { segments }),
         usage,
       };
     case 'text':

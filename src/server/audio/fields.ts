@@ -12,6 +12,8 @@ const STREAMED: readonly string[] = ['json', 'text'];
 
 const MAX_PROMPT = 4096;
 
+const GRANULARITIES = 'timestamp_granularities';
+
 const language = shortText.transform((given, check) => {
   const code = languageCode(given);
   if (code !== null) return code;
@@ -66,6 +68,9 @@ export interface AudioRequest {
   readonly format: (typeof FORMATS)[number];
   readonly temperature: number;
   readonly isStreamed: boolean;
+  /** Whether times of words are wanted, and segments. */
+  readonly withWords: boolean;
+  readonly withSegments: boolean;
 }
 
 /**
@@ -73,9 +78,11 @@ export interface AudioRequest {
  * @throws ApiError 400 naming the field
  */
 export function toAudioRequest(fields: ReadonlyMap<string, readonly string[]>): AudioRequest {
-  const lists = new Map(
-    [...fields].map(([name, values]) => [name.replace(/\[\d*\]$/, ''), values]),
-  );
+  const lists = new Map<string, readonly string[]>();
+  for (const [name, values] of fields) {
+    const list = name.replace(/\[\d*\]$/, '');
+    lists.set(list, [...(lists.get(list) ?? []), ...values]);
+  }
   for (const [name, values] of lists) {
     const neutral = UNSUPPORTED.get(name);
     if (neutral === undefined || values.every((value) => neutral.includes(value))) continue;
@@ -83,7 +90,7 @@ export function toAudioRequest(fields: ReadonlyMap<string, readonly string[]>): 
       name === 'hotwords' ? 'is not supported; `prompt` may have such words' : 'is not supported';
     throw badRequest(`\`${name}\` ${reason}.`, name, 'unsupported_parameter');
   }
-  checkGranularities(lists.get('timestamp_granularities') ?? []);
+  const granularities = granularitiesOf(lists.get('timestamp_granularities') ?? []);
   // Clients send fields that are not set as empty ones.
   const given = [...lists].flatMap(([name, [first = '']]) => (first === '' ? [] : [[name, first]]));
   const known = parseWith(audioFields, Object.fromEntries(given));
@@ -92,6 +99,11 @@ export function toAudioRequest(fields: ReadonlyMap<string, readonly string[]>): 
     const message = `\`stream\`: expected \`response_format\` \`json\` or \`text\` with it.`;
     throw badRequest(message, 'stream', 'invalid_value');
   }
+  const withWords = granularities.has('word');
+  if (withWords && format !== 'verbose_json') {
+    const message = `\`${GRANULARITIES}\`: times of words are in \`response_format\` \`verbose_json\` alone.`;
+    throw badRequest(message, GRANULARITIES, 'invalid_value');
+  }
   return {
     model: known.model,
     language: known.language ?? null,
@@ -99,20 +111,17 @@ export function toAudioRequest(fields: ReadonlyMap<string, readonly string[]>): 
     format,
     temperature: known.temperature ?? 0,
     isStreamed,
+    withWords,
+    withSegments: !withWords || granularities.has('segment'),
   };
 }
 
-function checkGranularities(values: readonly string[]): void {
-  const name = 'timestamp_granularities';
-  for (const value of values) {
-    if (value === 'segment' || value === '') continue;
-    if (value === 'word') {
-      throw badRequest(
-        `\`${name}\`: times of words are not supported; expected \`segment\`.`,
-        name,
-        'unsupported_parameter',
-      );
-    }
-    throw badRequest(`\`${name}\`: expected \`segment\`.`, name, 'invalid_value');
+function granularitiesOf(values: readonly string[]): ReadonlySet<string> {
+  const asked = new Set(values.filter((value) => value !== ''));
+  for (const value of asked) {
+    if (value === 'segment' || value === 'word') continue;
+    const message = `\`${GRANULARITIES}\`: expected \`segment\` or \`word\`.`;
+    throw badRequest(message, GRANULARITIES, 'invalid_value');
   }
+  return asked;
 }

@@ -88,7 +88,7 @@ async function answer(
       });
     }
     const transcript = await gatherTranscript(events, { task, duration: recording.seconds });
-    return await send(c, toAnswer(transcript, request.format));
+    return await send(c, toAnswer(transcript, request));
   } finally {
     release();
   }
@@ -130,13 +130,17 @@ async function send(c: Context<ServerEnv>, made: ReturnType<typeof toAnswer>): P
 
 /** @throws ApiError 400 for what the model can't do */
 function checkAsked(
-  { language }: AudioRequest,
+  { language, withWords }: AudioRequest,
   task: Transcript['task'],
-  { id, tokens }: SpeechModel,
+  { id, tokens, aligns }: SpeechModel,
 ): void {
   const isEnglish = tokens.languages.size === 0;
   if (task === 'translate' && tokens.translate === null) {
     throw badRequest(`The model \`${id}\` does not translate.`, 'model', 'invalid_value');
+  }
+  if (withWords && !aligns) {
+    const message = `The model \`${id}\` has no \`alignment_heads\`, which times of words take.`;
+    throw badRequest(message, 'timestamp_granularities', 'invalid_value');
   }
   if (language === null || tokens.languages.has(language)) return;
   if (isEnglish && language === 'en') return;

@@ -3,11 +3,13 @@ import type { Logger } from 'pino';
 import { TENSOR_BATCHING } from '../../front/batching/default-batching.ts';
 import { TensorModel } from '../../front/tensors/tensor-model.ts';
 import type { Generator } from '../../front/generation/generation.ts';
+import { SpeechAligner } from '../../front/transcription/speech-aligner.ts';
 import { SpeechEncoder } from '../../front/transcription/speech-encoder.ts';
 import { readSpeechVocabulary } from '../../front/transcription/speech-vocabulary.ts';
 import { Transcriber } from '../../front/transcription/transcriber.ts';
 import type { TextTokenizer } from '../../front/text/tokenizer.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
+import { readAlignment } from '../../model/speech/alignment-config.ts';
 import type { WrittenSpeech } from '../../server/runtimes.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 import type { ModelPlan } from '../plan/model-plan.ts';
@@ -54,17 +56,26 @@ export async function openSpeech(
     );
   }
   const vocabulary = await readSpeechVocabulary(path, tokenizer, decoder.config.vocabSize);
-  const encoder = new TensorModel({
-    source: { type: 'speech', path, cacheDirectory: defaultCacheDirectory() },
-    threads,
-    // A window keeps all cores busy: more at once would only take more memory.
-    batching: { ...TENSOR_BATCHING, maxBatchSize: 1, isShared },
-    runTimeoutMs: stepTimeout * 1000 * Math.ceil(shape.numPositions / POSITIONS_OF_STEP),
-    yieldsCores: true,
-    onCrash: (description) =>
-      logger.error({ model: name, description }, 'the speech encoder died; starting another'),
-  });
-  const stop = () => encoder.stop();
+  const newModel = (type: 'speech' | 'alignment') =>
+    new TensorModel({
+      source: { type, path, cacheDirectory: defaultCacheDirectory() },
+      threads,
+      // A window keeps all cores busy: more at once would only take more memory.
+      batching: { ...TENSOR_BATCHING, maxBatchSize: 1, isShared },
+      runTimeoutMs: stepTimeout * 1000 * Math.ceil(shape.numPositions / POSITIONS_OF_STEP),
+      yieldsCores: true,
+      onCrash: (description) =>
+        logger.error({ model: name, description }, 'the speech encoder died; starting another'),
+    });
+  const encoder = newModel('speech');
+  const hearing = new SpeechEncoder({ format: shape, encoder });
+  const aligns = (await readAlignment(path)) !== null;
+  const aligner = aligns
+    ? new SpeechAligner({ hearing, format: shape, newModel: () => newModel('alignment') })
+    : null;
+  const stop = async () => {
+    await Promise.all([encoder.stop(), aligner?.stop()]);
+  };
   try {
     await encoder.start();
   } catch (error) {
@@ -72,10 +83,17 @@ export async function openSpeech(
     throw error;
   }
   return {
-    hearing: new SpeechEncoder({ format: shape, encoder }),
-    encoder,
+    hearing,
+    encoder: {
+      get memoryBytes() {
+        return encoder.memoryBytes + (aligner?.memoryBytes ?? 0);
+      },
+      get pids() {
+        return [...encoder.pids, ...(aligner?.pids ?? [])];
+      },
+    },
     writes: (generator) => ({
-      transcriber: new Transcriber({ generator, format: shape, maxTextTokens }),
+      transcriber: new Transcriber({ generator, format: shape, maxTextTokens, aligner }),
       vocabulary,
     }),
     stop,

@@ -46,7 +46,12 @@ const generator = new TextGenerator({
   hearing,
   eosTokenIds: [0],
 });
-const transcriber = new Transcriber({ generator, format: shape, maxTextTokens: MAX_TEXT });
+const transcriber = new Transcriber({
+  generator,
+  format: shape,
+  maxTextTokens: MAX_TEXT,
+  aligner: null,
+});
 
 beforeAll(async () => {
   await encoder.start();

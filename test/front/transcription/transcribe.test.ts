@@ -15,6 +15,7 @@ const OPTIONS: TranscribeOptions = {
   language: 'en',
   prompt: '',
   temperature: 0,
+  withWords: false,
 };
 
 /** Sound whose samples tell their second. @param silent seconds in which there is none */

@@ -20,7 +20,12 @@ function withHearing(folder: string): readonly string[] {
   return [`--model-repository=${repository}`, '--model-control=auto'];
 }
 
-function form(file: Buffer): Buffer {
+const TIMED = [
+  ['response_format', 'verbose_json'],
+  ['timestamp_granularities[]', 'word'],
+] as const;
+
+function form(file: Buffer, fields: readonly (readonly [string, string])[]): Buffer {
   const part = (head: string, value: Buffer) => [
     Buffer.from(`--${EDGE}\r\ncontent-disposition: form-data; ${head}\r\n\r\n`),
     value,
@@ -28,14 +33,27 @@ function form(file: Buffer): Buffer {
   ];
   return Buffer.concat([
     ...part('name="model"', Buffer.from(HEARING)),
+    ...fields.flatMap(([name, value]) => part(`name="${name}"`, Buffer.from(value))),
     ...part('name="file"; filename="a.wav"', file),
     Buffer.from(`--${EDGE}--\r\n`),
   ]);
 }
 
+interface UploadOptions {
+  /** Bytes of the form that are sent. */
+  readonly sent?: number;
+  /** Besides model and file. */
+  readonly fields?: readonly (readonly [string, string])[];
+  readonly leavesAfterMs?: number;
+}
+
 /** Sends a form, or its beginning. @returns the status; 0 where none came */
-async function upload(client: Client, file: Buffer, sent = Infinity): Promise<number> {
-  const body = form(file);
+async function upload(
+  client: Client,
+  file: Buffer,
+  { sent = Infinity, fields = [], leavesAfterMs = PATIENCE_MS }: UploadOptions = {},
+): Promise<number> {
+  const body = form(file, fields);
   const socket = await client.connect();
   const head = [
     'POST /v1/audio/transcriptions HTTP/1.1',
@@ -50,7 +68,7 @@ async function upload(client: Client, file: Buffer, sent = Infinity): Promise<nu
     socket.once('data', (data: Buffer) => resolve(Number(data.toString('latin1').slice(9, 12))));
     socket.once('close', () => resolve(0));
   });
-  const status = await Promise.race([answer, wait(PATIENCE_MS, 0, { ref: false })]);
+  const status = await Promise.race([answer, wait(leavesAfterMs, 0, { ref: false })]);
   socket.destroy();
   return status;
 }
@@ -78,11 +96,30 @@ export const attacks: readonly Attack[] = [
     async run({ attacker }) {
       const file = soundFile('flac-16');
       const all = Array.from({ length: 60 }, async (_, index) => {
-        const given = index % 2 === 0 ? Infinity : 200;
-        const status = await upload(attacker, file, given);
+        const sent = index % 2 === 0 ? Infinity : 200;
+        const status = await upload(attacker, file, { sent });
         return [0, 200, 400, 408, 429].includes(status) ? [] : [`a sound answered ${status}`];
       });
       return (await Promise.all(all)).flat();
+    },
+  },
+  {
+    name: "60 sounds whose words' times are wanted, half of them given up once they are heard",
+    flags: withHearing,
+    swapsModels: true,
+    maxWaitMs: 5000,
+    async run({ attacker }) {
+      const file = soundFile('flac-16');
+      const all = Array.from({ length: 60 }, async (_, index) => {
+        const leavesAfterMs = index % 2 === 0 ? PATIENCE_MS : 20 * index;
+        const status = await upload(attacker, file, { fields: TIMED, leavesAfterMs });
+        return [0, 200, 408, 429].includes(status) ? [] : [`a sound answered ${status}`];
+      });
+      const breaches = (await Promise.all(all)).flat();
+      const odd = await upload(attacker, file, {
+        fields: [...TIMED, ['timestamp_granularities[]', 'w'.repeat(5000)]],
+      });
+      return odd === 400 ? breaches : [...breaches, `an odd field answered ${odd}`];
     },
   },
 ];

@@ -139,6 +139,43 @@ test('verbose_json has segments, the name of the language and what the text is w
   expect(made.segments?.[0]?.tokens.slice(0, 2)).toEqual([400, 32]);
 });
 
+test('words have times where they are asked for, with segments or without', async () => {
+  const ask = async (...granularities: ('word' | 'segment')[]) => {
+    const { client } = await start();
+    return client.audio.transcriptions.create({
+      model: 'whisper',
+      file: await sound(),
+      response_format: 'verbose_json',
+      timestamp_granularities: granularities,
+    });
+  };
+  const { words, segments } = await ask('word');
+  expect(words?.slice(0, 2)).toEqual([
+    { word: 'Hello,', start: 0.1, end: 0.8 },
+    { word: 'you', start: 1, end: 1.4 },
+  ]);
+  expect(segments).toBeUndefined();
+  const both = await ask('word', 'segment');
+  expect(both.words).toEqual(words);
+  expect(both.segments).toHaveLength(2);
+  expect((await ask('segment')).words).toBeUndefined();
+});
+
+test('a model that does not tell when words were said is not asked', async () => {
+  const server = await start();
+  server.model.aligns = false;
+  const fields = [
+    ['response_format', 'verbose_json'],
+    ['timestamp_granularities[]', 'word'],
+  ] as const;
+  expect(await errorOf(await send(server, withFile(...fields)))).toMatchObject({
+    status: 400,
+    param: 'timestamp_granularities',
+    message: expect.stringContaining('alignment_heads'),
+  });
+  expect(server.model.heard).toEqual([]);
+});
+
 test.each([
   ['text', 'Hello, you --> there.\n', 'text/plain; charset=utf-8'],
   [
@@ -218,8 +255,8 @@ test.each([
   ['temperature', 'warm', /temperature/],
   ['language', 'tlh', /ISO-639-1/],
   ['stream', 'perhaps', /expected `true` or `false`/],
-  ['timestamp_granularities[]', 'word', /times of words are not supported/],
-  ['timestamp_granularities[]', 'letter', /expected `segment`/],
+  ['timestamp_granularities[]', 'word', /in `response_format` `verbose_json` alone/],
+  ['timestamp_granularities[]', 'letter', /expected `segment` or `word`/],
   ['include[]', 'logprobs', /`include` is not supported/],
   ['hotwords', 'Chairlift', /`prompt` may have such words/],
   ['prompt', 'p'.repeat(5000), /`prompt`/],
@@ -238,7 +275,8 @@ test('fields that change nothing, or are empty, pass', async () => {
   const fields = [
     ['language', ''],
     ['chunking_strategy', 'auto'],
-    ['timestamp_granularities[]', 'segment'],
+    ['timestamp_granularities[0]', 'segment'],
+    ['timestamp_granularities[1]', ''],
     ['user', 'me'],
     ['top_p', '1.0'],
   ] as const;
