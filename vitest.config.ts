@@ -23,8 +23,8 @@ const OTHERS = [
 ];
 
 /**
- * Plain TypeScript: these files share a process, for starting one takes longer than most of them. Files that
- * load ONNX Runtime in folders where few do are left out by name.
+ * Plain TypeScript. Files that load ONNX Runtime in folders where few do are left out by name: native code that
+ * crashes takes with it the files that were to follow in its process (skip-reporter.ts names the one that did).
  */
 const PLAIN = [
   'test/*.test.ts',
@@ -55,7 +55,8 @@ export default defineConfig({
   },
   test: {
     ...shared,
-    execArgv: ['--expose-gc'],
+    // As many processes as cores: threads of V8's that collect garbage beside them cost more than they save.
+    execArgv: ['--expose-gc', '--single-threaded-gc'],
     // At least two files at once, and models with a thread each: with more threads than cores, those
     // that spin while they wait would hold up all others.
     maxWorkers: Math.max(2, availableParallelism() - 1),
@@ -66,12 +67,14 @@ export default defineConfig({
       exclude: ['src/onnx/onnx_pb.ts', 'src/grpc/proto/inference_pb.ts'],
       reporter: ['text-summary', 'html', 'json-summary'],
     },
+    // Files share processes, for starting one takes longer than most of them.
     projects: [
       { extends: true, test: { name: 'plain', include: PLAIN, isolate: false } },
       {
         extends: true,
         test: {
           name: 'native',
+          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [...PLAIN, ...OTHERS],
         },
