@@ -30,7 +30,7 @@ WORKDIR /app
 
 FROM base AS build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
-COPY scripts/setup.mjs scripts/
+COPY scripts/setup.mjs scripts/built-from.mjs scripts/
 COPY src src
 COPY web web
 RUN --mount=type=cache,target=/root/.npm node scripts/setup.mjs build

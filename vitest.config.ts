@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { isMadeFrom, PROGRAM_STAMP, programSources } from './scripts/built-from.mjs';
 import { shared } from './test/support/vitest-shared.ts';
 
 /**
@@ -21,8 +23,8 @@ const OTHERS = [
 ];
 
 /**
- * Plain TypeScript: these files share a process, for starting one takes longer than most of them. Files that
- * load ONNX Runtime in folders where few do are left out by name.
+ * Plain TypeScript. Files that load ONNX Runtime in folders where few do are left out by name: native code that
+ * crashes takes with it the files that were to follow in its process (skip-reporter.ts names the one that did).
  */
 const PLAIN = [
   'test/*.test.ts',
@@ -39,10 +41,22 @@ const PLAIN = [
   'test/model/quantize/!(block-matrix).test.ts',
 ];
 
+/**
+ * Whether processes and threads that tests start run from `dist`, which takes a third of the time. Never from
+ * another version of the sources: `npm test` compiles them first, and a run that watches may see them change.
+ */
+const STARTS_FROM_BUILD =
+  process.argv.includes('run') && isMadeFrom(PROGRAM_STAMP, programSources());
+const BUILT_ENTRY = fileURLToPath(new URL('test/support/built-entry.ts', import.meta.url));
+
 export default defineConfig({
+  resolve: {
+    alias: STARTS_FROM_BUILD ? [{ find: /^\.\/module-entry\.ts$/, replacement: BUILT_ENTRY }] : [],
+  },
   test: {
     ...shared,
-    execArgv: ['--expose-gc'],
+    // As many processes as cores: threads of V8's that collect garbage beside them cost more than they save.
+    execArgv: ['--expose-gc', '--single-threaded-gc'],
     // At least two files at once, and models with a thread each: with more threads than cores, those
     // that spin while they wait would hold up all others.
     maxWorkers: Math.max(2, availableParallelism() - 1),
@@ -53,11 +67,17 @@ export default defineConfig({
       exclude: ['src/onnx/onnx_pb.ts', 'src/grpc/proto/inference_pb.ts'],
       reporter: ['text-summary', 'html', 'json-summary'],
     },
+    // Files share processes, for starting one takes longer than most of them.
     projects: [
       { extends: true, test: { name: 'plain', include: PLAIN, isolate: false } },
       {
         extends: true,
-        test: { name: 'native', include: ['test/**/*.test.ts'], exclude: [...PLAIN, ...OTHERS] },
+        test: {
+          name: 'native',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...PLAIN, ...OTHERS],
+        },
       },
     ],
   },

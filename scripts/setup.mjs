@@ -2,12 +2,19 @@
 // stale, then hands over. Plain JavaScript without dependencies, because it runs before there are any.
 // npm's own pre/post hooks can't do this: .npmrc turns install scripts off, and the hooks with them.
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import {
+  filesBelow,
+  hash,
+  hashOfFiles,
+  isMadeFrom,
+  PROGRAM_STAMP,
+  programSources,
+  readIfThere,
+  root,
+} from './built-from.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const installStamp = join(root, 'node_modules', '.chairlift-installed');
 const output = join(root, 'dist');
 /** In `dist`, what is not compiled from `src`. */
@@ -40,8 +47,7 @@ function install() {
 }
 
 function build() {
-  const program = ['package.json', 'tsconfig.json', ...filesBelow('src')];
-  buildIfStale('.built-from', program, 'compiling TypeScript', () => {
+  buildIfStale(PROGRAM_STAMP, programSources(), 'compiling TypeScript', () => {
     for (const name of existsSync(output) ? readdirSync(output) : []) {
       if (!OF_PAGE.includes(name)) rmSync(join(output, name), { recursive: true, force: true });
     }
@@ -86,12 +92,9 @@ function removeOtherTypes() {
 }
 
 function buildIfStale(stampName, sources, what, make) {
+  if (isMadeFrom(stampName, sources)) return;
   const stamp = join(output, stampName);
-  const wanted = hash(
-    sources.map((file) => readFileSync(join(root, file))),
-    sources.join('\n'),
-  );
-  if (readIfThere(stamp) === wanted) return;
+  const wanted = hashOfFiles(sources);
   console.error(`chairlift: ${what} ...`);
   rmSync(stamp, { force: true });
   make();
@@ -114,23 +117,6 @@ function test() {
   const others = Object.keys(scripts).filter((name) => name.startsWith('test:'));
   const commands = others.map((name) => `npm run ${name}`).join(', ');
   console.error(`chairlift: longer suites (CONTRIBUTING.md says what they need): ${commands}`);
-}
-
-function filesBelow(folder) {
-  return readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
-    .sort();
-}
-
-function hash(buffers, salt) {
-  const digest = createHash('sha256').update(salt);
-  for (const buffer of buffers) digest.update(buffer);
-  return digest.digest('hex');
-}
-
-function readIfThere(file) {
-  return existsSync(file) ? readFileSync(file, 'utf8') : null;
 }
 
 function run(program, argv) {

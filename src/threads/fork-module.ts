@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, type StdioOptions } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { moduleEntry, RUNS_FROM_SOURCE } from './module-entry.ts';
+import { isSource, moduleEntry } from './module-entry.ts';
 
 const END_WITH_PARENT = new URL('./end-with-parent.js', import.meta.url);
 
@@ -11,11 +11,13 @@ const END_WITH_PARENT = new URL('./end-with-parent.js', import.meta.url);
  * @param entry URL of the module with the ending `.js`
  */
 export function forkModule(entry: URL, stdio: StdioOptions): ChildProcess {
+  const module = moduleEntry(entry);
   const watch = moduleEntry(END_WITH_PARENT);
-  return fork(fileURLToPath(moduleEntry(entry)), [String(process.pid)], {
+  const needsLoader = isSource(module) || isSource(watch);
+  return fork(fileURLToPath(module), [String(process.pid)], {
     // Typed arrays and bigints cross as they are.
     serialization: 'advanced',
     stdio,
-    execArgv: [...(RUNS_FROM_SOURCE ? ['--import', 'tsx'] : []), '--import', watch.href],
+    execArgv: [...(needsLoader ? ['--import', 'tsx'] : []), '--import', watch.href],
   });
 }

@@ -1,5 +1,5 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { moduleEntry, RUNS_FROM_SOURCE } from './module-entry.ts';
+import { isSource, moduleEntry } from './module-entry.ts';
 
 /**
  * Starts a module as a thread, from the sources or from the build, whichever this runs from.
@@ -13,9 +13,9 @@ export function startThread(
   resourceLimits: ResourceLimits = {},
 ): Worker {
   const options = { workerData, resourceLimits };
-  if (!RUNS_FROM_SOURCE) return new Worker(entry, options);
+  const module = moduleEntry(entry);
+  if (!isSource(module)) return new Worker(module, options);
   // A thread does not inherit the loader of TypeScript sources.
-  const source = moduleEntry(entry).href;
-  const script = `import('tsx/esm/api').then(({ register }) => { register(); return import('${source}'); });`;
+  const script = `import('tsx/esm/api').then(({ register }) => { register(); return import('${module.href}'); });`;
   return new Worker(script, { eval: true, ...options });
 }

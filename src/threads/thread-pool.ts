@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina';
-import { moduleEntry, RUNS_FROM_SOURCE } from './module-entry.ts';
+import { isSource, moduleEntry } from './module-entry.ts';
 
 /** An idle thread beyond the first is ended after this long. */
 const IDLE_MS = 60_000;
@@ -23,11 +23,12 @@ export interface ThreadPoolOptions {
  */
 export function startThreadPool<Task, Result>(options: ThreadPoolOptions): Piscina<Task, Result> {
   const { entry, workerData, minThreads = 1, maxThreads, heapMb, idleMs = IDLE_MS } = options;
+  const module = moduleEntry(entry);
   const pool = new Piscina<Task, Result>({
-    filename: moduleEntry(entry).href,
+    filename: module.href,
     // A thread does not inherit the loader of TypeScript sources. A built one that is ended while it
     // requires a module ends the whole process (Node 20.20); with this off, the pool imports it.
-    execArgv: RUNS_FROM_SOURCE
+    execArgv: isSource(module)
       ? ['--import', typeScriptLoader()]
       : ['--no-experimental-require-module'],
     workerData,

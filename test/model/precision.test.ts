@@ -176,14 +176,16 @@ function sameBits(a: Float32Array[] | undefined, b: Float32Array[] | undefined):
   return bytes(a).equals(bytes(b));
 }
 
-test.each([
-  ['fp32', 'onnxruntime'],
+const BATCH_CASES = [
   ['int8', 'onnxruntime'],
-  ['int8-static', 'onnxruntime'],
+  ['fp32', 'onnxruntime'],
   ['int8-static', 'native'],
-  ['int8-blocks', 'native'],
+  ['int8-static', 'onnxruntime'],
   ['int4-mixed', 'native'],
-] as const)(
+  ['int8-blocks', 'native'],
+] as const;
+
+test.each(everyOrLong(2, BATCH_CASES))(
   '%s, kernels %s: a row computes the same bits alone and in a batch of 2 to 8',
   async (precision, kernels) => {
     const decoder = await openDecoder(precision, kernels);

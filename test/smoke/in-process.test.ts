@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { orLong } from '../support/long-runs.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 import { visionFolder, visionReference } from '../support/vision.ts';
@@ -14,10 +14,7 @@ afterAll(() => cache.remove());
 await mkdir(join(cache.path, 'node_modules'));
 await symlink(resolve('.'), join(cache.path, 'node_modules/chairlift'), 'junction');
 
-const LOAD = `import { loadModel } from 'chairlift';
-const model = await loadModel('summit', { maxNumSeqs: 4 });`;
-
-/** Lines of JSON that a module prints. Its stderr stays empty. */
+/** What a module prints, line by line, as JSON. Its stderr stays empty. */
 async function printed(code: string): Promise<unknown[]> {
   const print = 'const print = (value) => console.log(JSON.stringify(value));\n';
   const script = join(cache.path, 'program.mjs');
@@ -31,91 +28,112 @@ async function printed(code: string): Promise<unknown[]> {
     .map((line): unknown => JSON.parse(line));
 }
 
-test('generates, streams, embeds and tokenizes', async () => {
-  const lines = await printed(`${LOAD}
-    print([model.name, model.kind, model.maxModelLen]);
-    print(await model.generate([{ role: 'user', content: 'What is 23 + 45?' }], { temperature: 0 }));
-    const deltas = [];
-    let text = '';
-    const options = { temperature: 0, maxTokens: 4 };
-    for await (const delta of model.stream('Once upon a', options)) {
-      deltas.push(delta);
-      text += delta.text;
-    }
-    // Tokens that come together are one delta.
-    print(deltas.pop().finishReason);
-    print(deltas.every(({ finishReason }) => finishReason === null));
-    print(text === await model.generate('Once upon a', options));
-    const [one, other] = await model.embed(['snow', 'ice']);
-    print([one.length, other.length, one[0] === other[0]]);
-    print((await model.tokenize('snow')).length < (await model.tokenize([{ role: 'user', content: 'snow' }])).length);
-    print(await model.generate('Answer:', { structuredOutputs: { choice: ['yes', 'no'] } }));
-    await model.close();`);
-  expect(lines).toEqual([
-    ['summit', 'text', 2048],
-    '23 + 45 = 68.',
-    'length',
-    true,
-    true,
-    [256, 256, false],
-    true,
-    expect.stringMatching(/^(yes|no)$/),
-  ]);
-});
+describe('a model within a program', () => {
+  /** Parts of one program, since it takes longer to start than they do. Each prints one line. */
+  const PARTS = {
+    generates: `
+      const lines = [];
+      const print = (value) => lines.push(value);
+      print([model.name, model.kind, model.maxModelLen]);
+      print(await model.generate([{ role: 'user', content: 'What is 23 + 45?' }], { temperature: 0 }));
+      const deltas = [];
+      let text = '';
+      const options = { temperature: 0, maxTokens: 4 };
+      for await (const delta of model.stream('Once upon a', options)) {
+        deltas.push(delta);
+        text += delta.text;
+      }
+      // Tokens that come together are one delta.
+      print(deltas.pop().finishReason);
+      print(deltas.every(({ finishReason }) => finishReason === null));
+      print(text === await model.generate('Once upon a', options));
+      const [one, other] = await model.embed(['snow', 'ice']);
+      print([one.length, other.length, one[0] === other[0]]);
+      print((await model.tokenize('snow')).length < (await model.tokenize([{ role: 'user', content: 'snow' }])).length);
+      print(await model.generate('Answer:', { structuredOutputs: { choice: ['yes', 'no'] } }));
+      return lines;`,
+    atOnce: `
+      let warnings = 0;
+      process.on('warning', () => warnings++);
+      const { signal } = new AbortController();
+      const ask = (a) => model.generate([{ role: 'user', content: 'What is ' + a + ' + 5?' }], { temperature: 0, signal });
+      const texts = await Promise.all(Array.from({ length: ${orLong(50, 300)} }, (_, a) => ask(a + 1)));
+      return [texts.slice(0, 3), warnings];`,
+    errors: `
+      const lines = [];
+      const print = (value) => lines.push(value);
+      const told = (promise, type) => promise.catch((error) => print([error instanceof type, error.message]));
+      await told(model.generate('x', { maxTokens: 0 }), InvalidRequestError);
+      await told(model.generate('x', { maxTokns: 1 }), InvalidRequestError);
+      await told(model.generate([]), InvalidRequestError);
+      await told(model.generate('word '.repeat(5000)), InvalidRequestError);
+      await told(model.generate('x', { structuredOutputs: { regex: '(' } }), InvalidRequestError);
+      await told(loadModel('summit', { maxModelLn: 5 }), UsageError);
+      await told(loadModel('no-such-model'), UserError);
+      return lines;`,
+    ends: `
+      const lines = [];
+      const print = (value) => lines.push(value);
+      const endless = (signal) => model.generate('Once', { ignoreEos: true, signal }).catch((error) => error);
+      const stopped = new AbortController();
+      const one = endless(stopped.signal);
+      const other = endless();
+      for await (const delta of model.stream('Once', { ignoreEos: true })) break;
+      stopped.abort(new Error('mine'));
+      print((await one).message);
+      print((await endless(AbortSignal.abort(new Error('before')))).message);
+      await model[Symbol.asyncDispose]();
+      print(await other instanceof ModelClosedError);
+      print(await endless() instanceof ModelClosedError);
+      return lines;`,
+  };
+  let outcome: Record<keyof typeof PARTS, unknown[]>;
 
-test('any number of calls may run at once, by one signal', async () => {
-  const [texts, warnings] = await printed(`${LOAD}
-    let warnings = 0;
-    process.on('warning', () => warnings++);
-    const { signal } = new AbortController();
-    const ask = (a) => model.generate([{ role: 'user', content: 'What is ' + a + ' + 5?' }], { temperature: 0, signal });
-    print((await Promise.all(Array.from({ length: ${orLong(50, 300)} }, (_, a) => ask(a + 1)))).slice(0, 3));
-    print(warnings);
-    await model.close();`);
-  expect(texts).toEqual(['1 + 5 = 6.', '2 + 5 = 7.', '3 + 5 = 8.']);
-  expect(warnings).toBe(0);
-});
+  beforeAll(async () => {
+    const parts = Object.entries(PARTS).map(([name, code]) => {
+      return `print([${JSON.stringify(name)}, await (async () => {${code}})()]);`;
+    });
+    const lines = await printed(`
+      import { InvalidRequestError, ModelClosedError, UsageError, UserError, loadModel } from 'chairlift';
+      const model = await loadModel('summit', { maxNumSeqs: 4 });
+      ${parts.join('\n')}
+      await model.close();`);
+    outcome = Object.fromEntries(lines as [keyof typeof PARTS, unknown[]][]) as typeof outcome;
+  });
 
-test('a call ends with the reason of its signal, or when the model is closed', async () => {
-  const lines = await printed(`import { ModelClosedError } from 'chairlift';
-    ${LOAD}
-    const endless = (signal) => model.generate('Once', { ignoreEos: true, signal }).catch((error) => error);
-    const stopped = new AbortController();
-    const one = endless(stopped.signal);
-    const other = endless();
-    for await (const delta of model.stream('Once', { ignoreEos: true })) break;
-    stopped.abort(new Error('mine'));
-    print((await one).message);
-    print((await endless(AbortSignal.abort(new Error('before')))).message);
-    await model[Symbol.asyncDispose]();
-    print(await other instanceof ModelClosedError);
-    print(await endless() instanceof ModelClosedError);
-    await model.close();`);
-  expect(lines).toEqual(['mine', 'before', true, true]);
-});
+  it('generates, streams, embeds and tokenizes', () => {
+    expect(outcome.generates).toEqual([
+      ['summit', 'text', 2048],
+      '23 + 45 = 68.',
+      'length',
+      true,
+      true,
+      [256, 256, false],
+      true,
+      expect.stringMatching(/^(yes|no)$/),
+    ]);
+  });
 
-test('errors say what is wrong, by class and in words', async () => {
-  const lines =
-    await printed(`import { InvalidRequestError, UsageError, UserError } from 'chairlift';
-    ${LOAD}
-    const told = (promise, type) => promise.catch((error) => print([error instanceof type, error.message]));
-    await told(model.generate('x', { maxTokens: 0 }), InvalidRequestError);
-    await told(model.generate('x', { maxTokns: 1 }), InvalidRequestError);
-    await told(model.generate([]), InvalidRequestError);
-    await told(model.generate('word '.repeat(5000)), InvalidRequestError);
-    await told(model.generate('x', { structuredOutputs: { regex: '(' } }), InvalidRequestError);
-    await told(loadModel('summit', { maxModelLn: 5 }), UsageError);
-    await told(loadModel('no-such-model'), UserError);
-    await model.close();`);
-  expect(lines).toEqual([
-    [true, expect.stringContaining('`maxTokens`')],
-    [true, 'there is no option maxTokns; is it maxTokens?'],
-    [true, '`prompt` must not be empty.'],
-    [true, expect.stringContaining('maximum context length is 2048 tokens')],
-    [true, expect.stringContaining('`)` is missing')],
-    [true, 'there is no setting maxModelLn; is it maxModelLen?'],
-    [true, expect.stringContaining('there is no model no-such-model')],
-  ]);
+  it('takes any number of calls at once, by one signal', () => {
+    const texts = ['1 + 5 = 6.', '2 + 5 = 7.', '3 + 5 = 8.'];
+    expect(outcome.atOnce).toEqual([texts, 0]);
+  });
+
+  it('says what is wrong, by class and in words', () => {
+    expect(outcome.errors).toEqual([
+      [true, expect.stringContaining('`maxTokens`')],
+      [true, 'there is no option maxTokns; is it maxTokens?'],
+      [true, '`prompt` must not be empty.'],
+      [true, expect.stringContaining('maximum context length is 2048 tokens')],
+      [true, expect.stringContaining('`)` is missing')],
+      [true, 'there is no setting maxModelLn; is it maxModelLen?'],
+      [true, expect.stringContaining('there is no model no-such-model')],
+    ]);
+  });
+
+  it('ends a call with the reason of its signal, or when it is closed', () => {
+    expect(outcome.ends).toEqual(['mine', 'before', true, true]);
+  });
 });
 
 test('a server within a program serves until it is closed, and leaves nothing', async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { metric, post, stream } from '../support/http-client.ts';
+import { orLong } from '../support/long-runs.ts';
 import { until } from '../support/processes.ts';
 import { engineOf, type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
@@ -92,7 +93,7 @@ describe('a server', () => {
     const bodies = Array.from({ length: 8 }, (_, index) => ({
       ...story(`number ${index}`),
       ...(index % 2 === 1 ? { temperature: 0.9, seed: index } : {}),
-      max_tokens: 300,
+      max_tokens: orLong(120, 300),
     }));
     const undisturbed = await Promise.all(bodies.map((body) => stream(chat, body)));
     const before = engineOf(server);

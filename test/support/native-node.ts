@@ -1,4 +1,3 @@
-import { afterAll } from 'vitest';
 import { elementTypeValue } from '../../src/ort/element-type.ts';
 import type { AttributeValue } from '../../src/onnx/attributes.ts';
 import { GraphBuilder, NATIVE_DOMAIN } from '../../src/onnx/graph-builder.ts';
@@ -39,14 +38,12 @@ export function presentInstructions(): string[] {
   );
 }
 
-/** The sessions that were used last, by their graphs and how they run: to make one takes longer than to run it. */
+/**
+ * The sessions that were used last, by their graphs and how they run: to make one takes longer than to run it.
+ * They are for all files of a process, and end with it.
+ */
 const sessions = new Map<string, Session>();
 const MAX_SESSIONS = 64;
-
-afterAll(() => {
-  for (const session of sessions.values()) session.release();
-  sessions.clear();
-});
 
 function sessionOf(graph: Uint8Array, instructions: string | null, threads: number): Session {
   const key = `${instructions} ${threads} ${Buffer.from(graph).toString('base64')}`;
@@ -72,7 +69,7 @@ export function runNode(
   const graph = new GraphBuilder('node');
   const inputNames = inputs.map((value, index) => (value ? `in${index}` : ''));
   for (const [index, value] of inputs.entries()) {
-    if (value) graph.input(`in${index}`, value.type, value.shape);
+    if (value) graph.input(`in${index}`, value.type, anyOf(`in${index}`, value));
   }
   const outputNames = outputs.map((_, index) => `out${index}`);
   graph.node('node', opType, inputNames, {
@@ -80,8 +77,8 @@ export function runNode(
     outputs: outputNames,
     attributes,
   });
-  for (const [index, { type, shape }] of outputs.entries())
-    graph.output(`out${index}`, type, shape);
+  for (const [index, value] of outputs.entries())
+    graph.output(`out${index}`, value.type, anyOf(`out${index}`, value));
   const session = sessionOf(graph.toBytes(), instructions, threads);
   const binding = new IoBinding(session);
   const tensors = [...inputs, ...outputs].map((value) => value && tensorOf(value));
@@ -110,6 +107,9 @@ export function withInstructions<R>(name: string | null, make: () => R): R {
     delete process.env['CHAIRLIFT_INSTRUCTIONS'];
   }
 }
+
+/** Any size in each dimension: a session serves all of them. */
+const anyOf = (name: string, { shape }: NodeValue) => shape.map((_, axis) => `${name}_${axis}`);
 
 function tensorOf({ type, shape, data }: NodeValue): Tensor {
   if (elementTypeValue(type) === 0) throw new TypeError(`${type} is no type of tensors`);

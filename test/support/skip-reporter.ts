@@ -1,15 +1,32 @@
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
-/** Says at the end which tests were skipped, and what they need. A skip without such a reason is an error. */
+/**
+ * Says at the end which tests were skipped, and what they need: a skip without such a reason is an error. And
+ * which file did not come to its end, since Vitest does not say over which one a process crashed.
+ */
 export default class SkipReporter implements Reporter {
   #isFiltered = false;
+  readonly #running = new Set<string>();
 
   onInit({ config }: Vitest): void {
     // With -t all other tests are skipped.
     this.#isFiltered = config.testNamePattern !== undefined;
   }
 
+  onTestModuleStart({ relativeModuleId }: TestModule): void {
+    this.#running.add(relativeModuleId);
+  }
+
+  onTestModuleEnd({ relativeModuleId }: TestModule): void {
+    this.#running.delete(relativeModuleId);
+  }
+
   onTestRunEnd(modules: readonly TestModule[]): void {
+    for (const path of this.#running) {
+      console.error(
+        `*** CRASHED over ${path}: files that were to follow in its process were not run`,
+      );
+    }
     const byReason = new Map<string, string[]>();
     const skipped = modules.flatMap((module) => [...module.children.allTests('skipped')]);
     for (const test of skipped) {

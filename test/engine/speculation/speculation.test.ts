@@ -41,7 +41,7 @@ async function chats(questions: readonly string[]): Promise<number[][]> {
 async function prompts(): Promise<number[][]> {
   const file = readFileSync('models/summit/reference.json', 'utf8');
   const reference = JSON.parse(file) as Reference;
-  const references = reference.prompts.slice(0, orLong(3, 12));
+  const references = reference.prompts.slice(0, orLong(2, 12));
   return [...references.map(({ ids }) => ids), ...(await chats(REPETITIVE))];
 }
 

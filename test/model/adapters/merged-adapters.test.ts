@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { Precision } from '../../../src/model/manifest.ts';
 import { ModelError } from '../../../src/model/model-error.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { OneText } from '../../support/one-text.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
@@ -59,16 +60,18 @@ describe.each(await readdir(ADAPTERS))('%s', (name) => {
   });
 });
 
-it.each([
+const ROUNDED = [
   'gemma2-dora',
-  'granite-saved',
-  'llama-all',
   'llama-patterns',
+  'granite-saved',
   'llama-query',
-  'olmo2-embedding',
+  'llama-all',
   'phi3',
+  'olmo2-embedding',
   'qwen3-rslora',
-])('%s is rounded with its model', async (name) => {
+];
+
+it.each(everyOrLong(2, ROUNDED))('%s is rounded with its model', async (name) => {
   const { family, ids, logits } = await referenceOf(name);
   for (const [precision, tolerance] of [
     ['fp16', 0.01],

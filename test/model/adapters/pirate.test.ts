@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { prepareLiveAdapter } from '../../../src/model/adapters/live-adapter-file.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import { inspectModelFolder } from '../../../src/model/folder/model-folder.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { OneText } from '../../support/one-text.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
@@ -65,9 +66,8 @@ it.each([
   '%s it gives the logits and tokens of PyTorch, of %s',
   async (_, folder, open) => {
     const openText = await open();
-    for (const { ids, top_ids: topIds, top_logits: topLogits, greedy } of await referenceOf(
-      folder,
-    )) {
+    const references = everyOrLong(3, await referenceOf(folder));
+    for (const { ids, top_ids: topIds, top_logits: topLogits, greedy } of references) {
       const text = openText();
       const logits = text.extend(ids);
       topIds.forEach((id, i) => {
