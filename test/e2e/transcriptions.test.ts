@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { post } from '../support/http-client.ts';
 import { childrenOf } from '../support/processes.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { runToEnd, type ServerProcess, startServer } from '../support/server-process.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/speech/spoken', import.meta.url));
@@ -173,4 +173,14 @@ test('several clients are heard at once, one that leaves and a killed engine har
   for (const pid of childrenOf(server.child.pid)) process.kill(pid, 'SIGKILL');
   const expected = reference.transcripts.map(({ text }) => `${text}\n`);
   expect(await Promise.all(texts)).toEqual(expected);
+});
+
+test.each([
+  ['--kv-cache-dtype int8', ['--kv-cache-dtype', 'int8']],
+  ['--draft-model', ['--draft-model', FOLDER]],
+  ['--lora-modules or --lora-dir', ['--lora-modules', 'a=b']],
+])('%s is refused by name', async (flag, flags) => {
+  const ended = await runToEnd(['serve', '--model', FOLDER, '--port', '0', ...flags], cache.env);
+  expect(ended.code).toBe(2);
+  expect(ended.output).toContain(`${flag} is not for a model that hears`);
 });

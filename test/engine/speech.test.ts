@@ -6,6 +6,7 @@ import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
+import { deviation } from '../support/adapter-texts.ts';
 import { LINUX, needs } from '../support/needs.ts';
 import { MAX_SEQS } from '../support/crashing-engine.ts';
 import {
@@ -38,6 +39,13 @@ const OPTIONS = {
   prefixCaching: true,
   targetItlMs: null,
 } as const;
+
+/** How far logits may be, in parts of the largest; as of other families. */
+const COMPUTED = [
+  ['fp32', 1e-5],
+  ['int8', 0.1],
+  ['int4', 0.7],
+] as const;
 
 interface Run {
   readonly outputs: ReadonlyMap<number, readonly TokenOutput[]>;
@@ -114,6 +122,23 @@ describe.each(SPEECH_MODELS)('%s', (name) => {
         }
       }
     }
+  });
+
+  it.each(COMPUTED)('in %s its logits are near those of Transformers', async (precision, most) => {
+    const model = await build(name, { precision });
+    const given = await speechRequests(name);
+    const requests = given.map(({ request, logits: [row] }) => ({
+      ...request,
+      logprobs: null,
+      maxTokens: 0,
+      readout: { kind: 'logits', tokenIds: Int32Array.from(row.keys()) } as const,
+    }));
+    const { outputs } = run(model, requests);
+    const far = given.map(({ request, logits: [row] }) =>
+      deviation(outputs.get(request.id)?.[0]?.values, row),
+    );
+    expect(Math.max(...far)).toBeLessThan(most);
+    expect(Math.min(...far)).toBeGreaterThan(precision === 'fp32' ? 0 : 1e-4);
   });
 
   it('writes the same where texts give up their slots for others', async () => {

@@ -11,6 +11,7 @@ import { type ChosenModel, chooseModel } from '../models/model-source.ts';
 import { type Options, readFlags } from '../../settings/options.ts';
 import { cpuSpeed, resolvePrecision } from '../choices/precision.ts';
 import type { PrecisionChoice } from '../choices/precision-choice.ts';
+import { requireHearing } from './speech.ts';
 import { type CalibrationFile, calibrationFile } from './static-calibration.ts';
 import { usableTier } from './prefix-folder.ts';
 import { readTuning, type Tuning, withTuning } from './tuning.ts';
@@ -77,12 +78,14 @@ export async function planModel(
   const { prefixTier, warning } = await usableTier(asked.prefixTier ?? null);
   const limits = { ...asked, prefixTier };
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
+  const hears = kind === 'buildable' && config.crossPositions !== undefined;
+  if (hears) requireHearing(options);
   if (hasLora(options)) requireLora(kind, chosenDevice, precision);
   const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
   const kernels = await resolveKernels(options, {
     ...choice,
     model: kind,
-    hears: kind === 'buildable' && config.crossPositions !== undefined,
+    hears,
     device: chosenDevice.device.name,
   });
   const warnings = warning === null ? [] : [warning];
