@@ -113,6 +113,8 @@ test('tokens of many tiles are scaled to those of a few, of the same shape', () 
   const published = { ...PUBLISHED, tileSide: 384, cells: 27, canvases, maxTiles: 9 };
   const scaled = (width: number, height: number) => anyresGrid({ width, height }, published).scaled;
   expect(scaled(1152, 1152)).toBeUndefined();
+  // 108 x 71 tokens are not much more than those of 9 tiles.
+  expect(scaled(1536, 1000)).toBeUndefined();
   // 12 tiles are 1.15 times as long as 9 of the same shape.
   expect(scaled(1536, 1152)).toEqual({ rows: 70, columns: 93 });
   expect(scaled(2304, 2304)).toEqual({ rows: 81, columns: 81 });
