@@ -2,7 +2,7 @@ import type { ServiceLevel } from './metrics.ts';
 import { decodeFeatures, prefillFeatures } from '../../src/engine/costs/cost-model.ts';
 import { paddedSpans, type SlotRuns, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { Span, TimedRun } from '../../src/engine/timed-run.ts';
-import type { CacheOperation } from '../../src/engine/step.ts';
+import type { CacheOperation } from '../../src/engine/cache-operation.ts';
 
 /** Time of a machine for each part of a step, in milliseconds. */
 export interface StepCosts {
