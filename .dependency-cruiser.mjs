@@ -23,7 +23,7 @@ const FLOORS = {
   'src/cli': ['help terminal', 'build models offline server', 'bench chat profile serve', 'doctor'],
   'src/encoder': ['tensors', 'process'],
   'src/engine': [
-    'states',
+    'states windows',
     'costs kv-cache sampling',
     'constraints cpu gpu prefix-tier scheduling',
     'speculation tap',
@@ -75,7 +75,7 @@ const FLOORS = {
 };
 
 const PARTS_OF_ENGINE =
-  'scheduling|costs|kv-cache|states|prefix-tier|speculation|constraints|cpu|gpu|process|tap';
+  'scheduling|costs|kv-cache|states|windows|prefix-tier|speculation|constraints|cpu|gpu|process|tap';
 
 /** What a floor alone does not say. */
 const NEVER = [

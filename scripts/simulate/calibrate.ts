@@ -13,12 +13,8 @@ import { decodeFeatures, prefillFeatures } from '../../src/engine/costs/cost-mod
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
 import { OnlineRegression } from '../../src/engine/costs/online-regression.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import {
-  type CacheOperation,
-  type Segment,
-  segmentOf,
-  type StepPlan,
-} from '../../src/engine/step.ts';
+import type { CacheOperation } from '../../src/engine/cache-operation.ts';
+import { type Segment, segmentOf, type StepPlan } from '../../src/engine/step.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { PRECISIONS } from '../../src/model/manifest.ts';

@@ -2,7 +2,8 @@ import type { ServiceLevel } from './metrics.ts';
 import { decodeFeatures, prefillFeatures } from '../../src/engine/costs/cost-model.ts';
 import { paddedSpans, type SlotRuns, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { Span, TimedRun } from '../../src/engine/timed-run.ts';
-import type { CacheOperation } from '../../src/engine/step.ts';
+import type { WindowShape } from '../../src/engine/windows/window-budget.ts';
+import type { CacheOperation } from '../../src/engine/cache-operation.ts';
 
 /** Time of a machine for each part of a step, in milliseconds. */
 export interface StepCosts {
@@ -33,6 +34,8 @@ export interface Machine {
   readonly maxModelLen: number;
   /** Memory of the KV cache, in tokens. */
   readonly kvCacheTokens: number;
+  /** Layers with a sliding window, whose memory behind it is given back; none if left out. */
+  readonly windows?: Pick<WindowShape, 'window' | 'numLayers' | 'numWindowed'>;
   /** Level that its users expect. */
   readonly serviceLevel: ServiceLevel;
 }

@@ -3,6 +3,7 @@ import { nativePositionWidth } from '../model/native/position-width.ts';
 import { tensorByteLength } from '../ort/element-type.ts';
 import { PAGE_BYTES } from '../ort/native-memory.ts';
 import { BLOCK_SIZE } from './kv-cache/prefix-index.ts';
+import { WindowBudget, type WindowShape } from './windows/window-budget.ts';
 
 export interface KvShape {
   readonly elementType: 'float' | 'float16' | 'int8';
@@ -13,6 +14,8 @@ export interface KvShape {
   readonly numSlots: number;
   /** Positions per slot, in whole pages of ours: every head begins at a page of the system. */
   readonly capacity: number;
+  /** By layer, whether it has a sliding window; false where left out. */
+  readonly isWindowed: readonly boolean[];
   /** A page: positions of a slot that get memory together, whole pages of the system in every head. */
   readonly pageLength: number;
 }
@@ -24,8 +27,12 @@ export function kvShape(
     kvCacheDtype,
     numLayers,
     numKvHeads,
+    slidingWindows = [],
     ...manifest
-  }: Pick<DecoderManifest, 'kernels' | 'kvCacheDtype' | 'numLayers' | 'numKvHeads' | 'headDim'>,
+  }: Pick<
+    DecoderManifest,
+    'kernels' | 'kvCacheDtype' | 'numLayers' | 'numKvHeads' | 'headDim' | 'slidingWindows'
+  >,
   numSlots: number,
   maxModelLen: number,
 ): KvShape {
@@ -35,7 +42,32 @@ export function kvShape(
   let pageLength = BLOCK_SIZE;
   while (tensorByteLength(elementType, [pageLength, headDim]) % PAGE_BYTES !== 0) pageLength *= 2;
   const capacity = Math.ceil(maxModelLen / pageLength) * pageLength;
-  return { elementType, numLayers, numKvHeads, headDim, numSlots, capacity, pageLength };
+  const isWindowed = slidingWindows.map((window) => window !== null);
+  return {
+    elementType,
+    numLayers,
+    numKvHeads,
+    headDim,
+    numSlots,
+    capacity,
+    isWindowed,
+    pageLength,
+  };
+}
+
+/**
+ * What a budget needs of layers that have a window; null where texts take no less for it, or none has one.
+ * The longest window counts for all.
+ */
+export function windowBudget(
+  { numLayers, pageLength, capacity }: KvShape,
+  slidingWindows: DecoderManifest['slidingWindows'],
+  how: Pick<WindowShape, 'stepTokens' | 'prefixCaching'>,
+): WindowBudget | null {
+  const windows = slidingWindows?.filter((window) => window !== null) ?? [];
+  const [window, numWindowed] = [Math.max(0, ...windows), windows.length];
+  const budget = new WindowBudget({ window, numLayers, numWindowed, pageLength, capacity, ...how });
+  return budget.saves ? budget : null;
 }
 
 /** Memory that positions of a slot take, in all layers. */

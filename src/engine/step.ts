@@ -1,27 +1,9 @@
-import type { LoadOperation } from './load-operation.ts';
+import type { CacheOperation } from './cache-operation.ts';
 import type { TimedRun } from './timed-run.ts';
 import type { Logprobs } from './request.ts';
 import { endOfRun } from './prompt-embeddings.ts';
 import type { Candidates } from './sampling/candidates.ts';
 import type { Sequence } from './sequence.ts';
-
-/** Work on the KV cache's memory, done in order before anything runs. */
-export type CacheOperation =
-  | LoadOperation
-  | {
-      /** Copies the first `length` positions of a slot to another. */
-      readonly type: 'copy';
-      readonly from: number;
-      readonly to: number;
-      readonly length: number;
-    }
-  | {
-      /** Gives back the memory of a slot's positions from `start` on: their content is void. */
-      readonly type: 'discard';
-      readonly slot: number;
-      readonly start: number;
-      readonly end: number;
-    };
 
 /** Tokens of one sequence to run through the model, after those that the cache holds. */
 export interface Segment {

@@ -57,6 +57,11 @@ export interface DecoderManifest {
   readonly takesEmbeddings?: boolean | undefined;
   /** Whether attention within an image is not causal, and so by our own operator; left out if it is. */
   readonly takesImageEnds?: true | undefined;
+  /**
+   * Tokens that each of `numLayers` attends to, itself included, null for all before it; left out where all
+   * layers do, and where that is not known.
+   */
+  readonly slidingWindows?: readonly (number | null)[] | undefined;
   /** States of layers that have one in place of attention, in order; left out if all attend. */
   readonly states?: readonly DecoderState[] | undefined;
 }

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { WindowBudget } from '../../src/engine/windows/window-budget.ts';
 import type { EngineRequest } from '../../src/engine/request.ts';
 import { CheckedPages } from '../support/checked-pages.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
@@ -117,6 +118,49 @@ const withStates: fc.Arbitrary<() => Subject> = fc
     };
   });
 
+/** Beside layers with a sliding window, whose memory behind it is given back. */
+const withWindows: fc.Arbitrary<() => Subject> = fc
+  .record({
+    ...limits,
+    extraTokens: fc.nat(8),
+    spareSlots: fc.integer({ min: 0, max: 4 }),
+    // Beyond what the longest sequence needs.
+    sparePages: fc.option(fc.nat(6), { nil: undefined }),
+    layer: fc.record({
+      numLayers: fc.constant(6),
+      numWindowed: fc.integer({ min: 1, max: 6 }),
+      pageLength: fc.constantFrom(2, 4),
+      window: fc.integer({ min: 1, max: 12 }),
+      margin: fc.integer({ min: 1, max: 4 }),
+      leastGivenBack: fc.integer({ min: 1, max: 8 }),
+    }),
+  })
+  .map(({ spareSlots, prefixCaching, sparePages, layer, ...rest }) => () => {
+    const shape = shapeOf(rest);
+    const ofSteps = { stepTokens: shape.maxNumBatchedTokens, prefixCaching };
+    const windows = new WindowBudget({ ...layer, ...ofSteps, capacity: CAPACITY });
+    const checked = CheckedEngine.withSlots({
+      ...shape,
+      spareSlots,
+      prefixCaching,
+      windows,
+      pageLength: layer.pageLength,
+      ...(sparePages === undefined ? {} : { maxPages: windows.pagesOf(CAPACITY) + sparePages }),
+    });
+    const { decoder, windows: seen } = checked.memory;
+    return {
+      checked,
+      fail: (id) => void decoder.failing.add(id),
+      seen: () => ({
+        joinedRuns: decoder.numJoinedRuns,
+        deadTokens: decoder.numDeadTokens,
+        givenBack: seen?.numGivenBack ?? 0,
+        partCopies: seen?.numPartCopies ?? 0,
+        ...draftsOf(checked),
+      }),
+    };
+  });
+
 const inBlocks: fc.Arbitrary<() => Subject> = fc
   .record({
     ...limits,
@@ -178,6 +222,7 @@ const operations = fc.oneof(
 describe.each([
   ['slots', inSlots],
   ['slots, and with states', withStates],
+  ['slots, and with windows', withWindows],
   ['blocks', inBlocks],
 ])('the engine over a fake model with its KV cache in %s', (_, subjects) => {
   it('gives every request its own text, whatever else comes and goes', () => {

@@ -86,7 +86,8 @@ export class CheckedEngine<Memory extends CheckedMemory = CheckedMemory> {
 
   /** With the KV cache in slots. */
   static withSlots(shape: SlotsShape & EngineShape): CheckedEngine<CheckedSlots> {
-    const isShort = shape.maxPages !== undefined;
+    // Others that are as large as they get have no use for the pages that they are left to grow.
+    const isShort = shape.maxPages !== undefined || shape.windows !== undefined;
     return new CheckedEngine({ ...shape, isShort }, new CheckedSlots(shape));
   }
 

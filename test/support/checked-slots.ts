@@ -9,8 +9,10 @@ import { TieredSlotCache } from '../../src/engine/prefix-tier/tiered-slot-cache.
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { StateCache } from '../../src/engine/states/state-cache.ts';
 import type { SharedText } from '../../src/engine/states/snapshots.ts';
+import type { WindowBudget } from '../../src/engine/windows/window-budget.ts';
 import type { CheckedMemory } from './checked-memory.ts';
 import { FakeDecoder } from './fake-decoder.ts';
+import { FakeWindows } from './fake-windows.ts';
 
 export interface SlotsShape {
   readonly maxNumSeqs: number;
@@ -25,6 +27,8 @@ export interface SlotsShape {
   readonly tier?: PrefixTier;
   /** States of a model that has some: rows beyond those of the sequences that may run, and tokens between snapshots. */
   readonly states?: { readonly spareRows: number; readonly spacing: number } | undefined;
+  /** Layers with a sliding window; none if left out. */
+  readonly windows?: WindowBudget;
 }
 
 /** A KV cache in slots over the fake decoder. */
@@ -33,6 +37,8 @@ export class CheckedSlots implements CheckedMemory {
   readonly decoder: FakeDecoder;
   readonly states: StateCache | null;
   readonly costs = new CostModel();
+  readonly windows: FakeWindows | null;
+  readonly #shareOfWindows: number;
   readonly #pageLength: number;
   readonly #maxNumSeqs: number;
 
@@ -49,18 +55,22 @@ export class CheckedSlots implements CheckedMemory {
           prefixCaching,
         })
       : null;
+    const { windows = null } = shape;
+    this.windows = windows && new FakeWindows(numSlots, windows.shape.window);
+    this.#shareOfWindows = windows ? windows.shape.numWindowed / windows.shape.numLayers : 0;
     const options = {
       numSlots,
       capacity,
       pageLength,
       prefixCaching,
       states: this.states,
+      windows,
       ...(maxPages === undefined ? {} : { maxPages }),
     };
     const { tier } = shape;
     this.kvCache = tier ? new TieredSlotCache(options, tier) : new SlotCache(options);
     const layout = new SlotLayout({ slots: this.kvCache, costs: this.costs });
-    this.decoder = new FakeDecoder(numSlots, capacity, layout, this.states);
+    this.decoder = new FakeDecoder(numSlots, capacity, layout, this.states, this.windows);
     tier?.attach(this.kvCache, this.decoder);
   }
 
@@ -77,7 +87,10 @@ export class CheckedSlots implements CheckedMemory {
     assert.ok(owned.length + numTexts <= numSlots, 'more slots in use than there are');
     assert.ok(numResidentPages <= maxPages, `${numResidentPages} pages of ${maxPages}`);
     // Dead slots write a token each to where nothing is kept.
-    const touchedPages = this.decoder.touchedPages(this.#pageLength);
+    const wholePages = this.decoder.touchedPages(this.#pageLength);
+    const inWindows = this.windows?.touchedPages(this.#pageLength) ?? 0;
+    const share = this.#shareOfWindows;
+    const touchedPages = (1 - share) * wholePages + share * inWindows;
     assert.ok(touchedPages <= numResidentPages + this.#maxNumSeqs, `${touchedPages} pages touched`);
     for (const [slot, text] of texts.entries()) {
       if (text) assert.deepEqual(this.decoder.slots[slot]?.slice(0, text.length), [...text]);

@@ -8,12 +8,8 @@ import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { Sampler } from '../../src/engine/sampling/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { withDraft } from '../../src/engine/drafter.ts';
-import {
-  type CacheOperation,
-  type Decoder,
-  type Segment,
-  segmentOf,
-} from '../../src/engine/step.ts';
+import type { CacheOperation } from '../../src/engine/cache-operation.ts';
+import { type Decoder, type Segment, segmentOf } from '../../src/engine/step.ts';
 import type { SlotTable } from '../../src/engine/kv-cache/slot-table.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { engineRequest } from './engine-requests.ts';

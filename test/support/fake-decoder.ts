@@ -2,8 +2,9 @@ import { SlotLayout, widthOf } from '../../src/engine/cpu/slot-layout.ts';
 import type { EngineRequest } from '../../src/engine/request.ts';
 import type { StateCache } from '../../src/engine/states/state-cache.ts';
 import type { TimedRun } from '../../src/engine/timed-run.ts';
+import type { CacheOperation } from '../../src/engine/cache-operation.ts';
+import type { FakeWindows } from './fake-windows.ts';
 import {
-  type CacheOperation,
   type Decoder,
   type Segment,
   type SegmentLogits,
@@ -66,15 +67,18 @@ export class FakeDecoder implements Decoder {
   readonly rows: number[][] = [];
   readonly #layout: SlotLayout;
   readonly #states: StateCache | null;
+  readonly #windows: FakeWindows | null;
 
-  /** @param states that it has beside its slots */
+  /** @param states that it has beside its slots @param windows of layers that have one */
   constructor(
     numSlots: number,
     capacity: number,
     layout = new SlotLayout({}),
     states: StateCache | null = null,
+    windows: FakeWindows | null = null,
   ) {
     this.#states = states;
+    this.#windows = windows;
     this.slots = Array.from({ length: numSlots }, () => []);
     this.capacity = capacity;
     this.#layout = layout;
@@ -115,6 +119,7 @@ export class FakeDecoder implements Decoder {
       timedRuns.push({ ...none, verify: [{ start, length }] });
     }
     this.#runStates(segments);
+    for (const segment of segments) this.#windows?.check(segment);
     return { ...this.#resultsOf(segments), timedRuns };
   }
 
@@ -167,7 +172,9 @@ export class FakeDecoder implements Decoder {
   }
 
   #apply(operation: CacheOperation): void {
+    this.#windows?.apply(operation);
     if (operation.type === 'discard') {
+      if (operation.isWindowed) return;
       this.#slot(operation.slot).splice(operation.start);
       return;
     }
@@ -193,6 +200,7 @@ export class FakeDecoder implements Decoder {
 
   #write(slot: number, position: number, tokenIds: ArrayLike<number>): void {
     if (position + tokenIds.length > this.capacity) throw new Error(`slot ${slot} overflows`);
+    this.#windows?.write(slot, position, tokenIds);
     const cells = this.#slot(slot);
     if (position > cells.length) throw new Error(`slot ${slot} has a gap before ${position}`);
     cells.splice(position, tokenIds.length, ...Array.from(tokenIds));

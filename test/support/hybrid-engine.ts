@@ -35,13 +35,14 @@ export async function longHybrid(
   name: string,
   directory: string,
   fixtures = HYBRID_FIXTURES,
+  maxPositions = 1024,
 ): Promise<string> {
   const tiny = join(fixtures, name);
   const folder = join(directory, `long-${name}`);
   await mkdir(folder, { recursive: true });
   await copyFile(join(tiny, 'model.safetensors'), join(folder, 'model.safetensors'));
   const config = await readFile(join(tiny, 'config.json'), 'utf8');
-  const long = { ...(JSON.parse(config) as object), max_position_embeddings: 1024 };
+  const long = { ...(JSON.parse(config) as object), max_position_embeddings: maxPositions };
   await writeFile(join(folder, 'config.json'), JSON.stringify(long));
   return folder;
 }

@@ -1,5 +1,5 @@
 import type { Sequence } from '../sequence.ts';
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
 
 const FIELDS_PER_SLOT = 2;
 

@@ -5,7 +5,10 @@ import { KvJournal } from './kv-journal.ts';
 import { bytesOfPositions, type KvShape } from '../kv-shape.ts';
 import type { LoadOperation } from '../load-operation.ts';
 import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
+
+type SlotCopy = Extract<CacheOperation, { type: 'copy' }>;
+type SlotDiscard = Extract<CacheOperation, { type: 'discard' }>;
 
 /**
  * The memory of the KV cache: for each layer a key and a value tensor of
@@ -62,9 +65,9 @@ export class KvStorage {
 
   /** Carries out what the cache's bookkeeping asks for. */
   apply(operation: CacheOperation): void {
-    if (operation.type === 'copy') this.#copy(operation.from, operation.to, operation.length);
+    if (operation.type === 'copy') this.#copy(operation);
     else if (operation.type === 'load') this.#load(operation);
-    else this.#discard(operation.slot, operation.start, operation.end);
+    else this.#discard(operation);
   }
 
   /**
@@ -97,34 +100,43 @@ export class KvStorage {
     }
   }
 
-  #copy(from: number, to: number, length: number): void {
+  #copy({ from, to, length, windows }: SlotCopy): void {
     // Native kernels have sixteen positions of keys side by side.
     const whole = Math.ceil(length / BLOCK_SIZE) * BLOCK_SIZE;
-    const bytes = whole * this.#positionBytes;
-    this.#forEachHead((base) => {
-      this.#memory.copyWithin(base + to * this.#slotBytes, base + from * this.#slotBytes, bytes);
+    this.#forEachHead((base, isWindowed) => {
+      for (const [start, end] of (isWindowed && windows) || [[0, whole]]) {
+        const offset = base + start * this.#positionBytes;
+        const bytes = Math.max(0, Math.min(end, whole) - start) * this.#positionBytes;
+        this.#memory.copyWithin(
+          offset + to * this.#slotBytes,
+          offset + from * this.#slotBytes,
+          bytes,
+        );
+      }
     });
   }
 
-  #discard(slot: number, start: number, end: number): void {
-    if (start === 0) {
+  #discard({ slot, start, end, isWindowed: onlyWindowed }: SlotDiscard): void {
+    if (start === 0 && !onlyWindowed) {
       for (let index = 0; index < 2 * this.shape.numLayers; index++) {
         this.#memory.discard(index * this.#tensorBytes + slot * this.#slotBytes, this.#slotBytes);
       }
       return;
     }
     const bytes = (end - start) * this.#positionBytes;
-    this.#forEachHead((base) => {
+    this.#forEachHead((base, isWindowed) => {
+      if (onlyWindowed && !isWindowed) return;
       const offset = base + slot * this.#slotBytes + start * this.#positionBytes;
       this.#memory.discard(offset, bytes);
     });
   }
 
-  /** Calls back with the offset, in slot 0, of every head of every tensor. */
-  #forEachHead(visit: (byteOffset: number) => void): void {
+  /** Calls back with the offset, in slot 0, of every head of every tensor, and whether its layer has a window. */
+  #forEachHead(visit: (byteOffset: number, isWindowed: boolean) => void): void {
     for (let index = 0; index < 2 * this.shape.numLayers; index++) {
+      const isWindowed = this.shape.isWindowed[index >> 1] ?? false;
       for (let head = 0; head < this.shape.numKvHeads; head++) {
-        visit(index * this.#tensorBytes + head * this.#headBytes);
+        visit(index * this.#tensorBytes + head * this.#headBytes, isWindowed);
       }
     }
   }

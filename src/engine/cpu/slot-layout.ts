@@ -1,6 +1,7 @@
 import { type DecodeSlot, layOutDecode, type SlotTable } from '../kv-cache/slot-table.ts';
 import type { CostModel } from '../costs/cost-model.ts';
-import type { CacheOperation, Segment } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
+import type { Segment } from '../step.ts';
 
 /** Segments of neighbouring slots that run together: one of any kind, or several whole prompts. */
 export type SlotRun = readonly Segment[];

@@ -1,5 +1,5 @@
 import type { Sequence } from '../sequence.ts';
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
 
 /** Where the memory is, for those who look into the engine. */
 export interface PageCounts {

@@ -10,7 +10,9 @@ import { provenLength } from '../prompt-embeddings.ts';
 import { PUBLIC_SALT } from '../request.ts';
 import type { Sequence } from '../sequence.ts';
 import type { StateCache } from '../states/state-cache.ts';
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
+import { SlotWindows } from '../windows/slot-windows.ts';
+import { type WindowBudget, wholePages } from '../windows/window-budget.ts';
 
 export interface SlotCacheOptions {
   readonly numSlots: number;
@@ -26,6 +28,8 @@ export interface SlotCacheOptions {
   readonly blocks?: BlockLog | null;
   /** States of a model that has some: a sequence begins where there is one. */
   readonly states?: StateCache | null;
+  /** Of a model with sliding windows and no states: their layers keep windows alone. */
+  readonly windows?: WindowBudget | null;
 }
 
 interface Prefix {
@@ -43,13 +47,15 @@ export class SlotCache implements KvCache, SlotTable {
   readonly numSlots: number;
   readonly capacity: number;
   readonly maxPages: number;
-  readonly #pageLength: number;
+  /** The longest sequence that could ever run: a slot's positions, or what the budget holds. */
+  readonly maxTokens: number;
   readonly #memory: SlotMemory;
   readonly #moves: SlotMoves;
   readonly #prefixCaching: boolean;
   readonly #slots: readonly Slot[];
   readonly #index: PrefixIndex;
   readonly #states: StateCache | null;
+  readonly #windows: SlotWindows | null;
   #operations: CacheOperation[] = [];
   /** Advances with every use of a cached text: the order of eviction. */
   #clock = 0;
@@ -58,8 +64,9 @@ export class SlotCache implements KvCache, SlotTable {
     const { numSlots, capacity, pageLength = BLOCK_SIZE, prefixCaching = true } = options;
     this.numSlots = numSlots;
     this.capacity = capacity;
-    this.#pageLength = pageLength;
-    this.maxPages = options.maxPages ?? numSlots * Math.ceil(capacity / pageLength);
+    const pages = options.windows ?? wholePages(pageLength);
+    this.maxPages = options.maxPages ?? numSlots * pages.pagesOf(capacity);
+    this.maxTokens = Math.min(capacity, pages.positionsOf(this.maxPages));
     this.#prefixCaching = prefixCaching;
     const slots: Slot[] = Array.from({ length: numSlots }, (_, index) => ({
       index,
@@ -69,11 +76,16 @@ export class SlotCache implements KvCache, SlotTable {
       residentPages: 0,
     }));
     this.#slots = slots;
-    const schedule = (operation: CacheOperation) => void this.#operations.push(operation);
+    const push = (operation: CacheOperation) => {
+      if (operation.type !== 'copy' || operation.length > 0) this.#operations.push(operation);
+    };
+    const windows = options.windows ? new SlotWindows(options.windows, push) : null;
+    this.#windows = windows;
+    const schedule = (operation: CacheOperation) => push(windows?.follow(operation) ?? operation);
     this.#index = new PrefixIndex(options.blocks);
     this.#states = options.states ?? null;
     const parts = { slots, index: this.#index, schedule };
-    this.#memory = new SlotMemory({ ...parts, pageLength, maxPages: this.maxPages });
+    this.#memory = new SlotMemory({ ...parts, pageLength, pages, maxPages: this.maxPages });
     this.#moves = new SlotMoves({ ...parts, memory: this.#memory });
   }
 
@@ -107,11 +119,6 @@ export class SlotCache implements KvCache, SlotTable {
 
   keptLength(slot: number): number {
     return this.cachedTokenIds(slot)?.length ?? 0;
-  }
-
-  /** The longest sequence that could ever run: a slot's positions, or what the budget holds. */
-  get maxTokens(): number {
-    return Math.min(this.capacity, this.maxPages * this.#pageLength);
   }
 
   /**
@@ -152,6 +159,7 @@ export class SlotCache implements KvCache, SlotTable {
       if (mayTakeOver(sequence, prefix)) this.#memory.drop(prefix.slot);
     }
     this.#states?.begin(sequence);
+    this.#windows?.begin(sequence);
     this.registerBlocks(sequence);
     return true;
   }
@@ -169,6 +177,7 @@ export class SlotCache implements KvCache, SlotTable {
     sequence.numComputedTokens = Math.min(length, sequence.numTokens - 1);
     sequence.numCachedTokens = wholeBlocks(sequence.numComputedTokens);
     this.#memory.setLive(slot, this.#memory.pagesOf(sequence.numTokens));
+    this.#windows?.begin(sequence);
     this.registerBlocks(sequence);
   }
 
@@ -195,6 +204,7 @@ export class SlotCache implements KvCache, SlotTable {
   /** Makes what a commit computed findable for prompts that begin alike. */
   registerBlocks(sequence: Sequence): void {
     this.#states?.advance(sequence);
+    this.#windows?.advance(sequence);
     if (!this.#prefixCaching) return;
     const { index } = this.#slotOf(sequence);
     const { request, numComputedTokens } = sequence;
@@ -266,11 +276,13 @@ export class SlotCache implements KvCache, SlotTable {
     const wanted = sequence.tokenIds(0, sequence.numTokens - 1);
     let best: Prefix | null = null;
     for (const salt of new Set([sequence.request.cacheSalt, PUBLIC_SALT])) {
-      for (const index of this.#index.longestMatches(salt, wanted)) {
+      // Where windows are gone, a slot with less in common may have more to go on from.
+      for (const index of this.#windows?.slots ?? this.#index.longestMatches(salt, wanted)) {
         const slot = this.#slots[index];
         if (!slot || saltOf(slot) !== salt) continue;
         const shared = provenLength(wanted, commonLength(wanted, tokenIdsOf(slot)));
-        const length = this.#states?.longest(salt, wanted, shared) ?? shared;
+        const whole = this.#states?.longest(salt, wanted, shared) ?? shared;
+        const length = this.#windows?.longest(wanted, index, whole) ?? whole;
         if (length >= BLOCK_SIZE && length > (best?.length ?? 0)) best = { slot, length };
       }
     }

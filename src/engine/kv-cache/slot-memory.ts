@@ -1,13 +1,16 @@
 import { byLastUse, type Slot } from './slot.ts';
 import type { PageCounts } from './kv-cache.ts';
 import type { PrefixIndex } from './prefix-index.ts';
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
+import type { SlotPages } from '../windows/window-budget.ts';
 
 export interface SlotMemoryOptions {
   readonly slots: readonly Slot[];
   readonly index: PrefixIndex;
   /** Positions of a slot that are given memory together. */
   readonly pageLength: number;
+  /** How many pages positions of a slot take. */
+  readonly pages: SlotPages;
   /** Memory to use at most, in pages of one slot. */
   readonly maxPages: number;
   /** Receives operations on the memory. */
@@ -44,7 +47,7 @@ export class SlotMemory {
 
   /** Pages that hold that many tokens. */
   pagesOf(numTokens: number): number {
-    return Math.ceil(numTokens / this.#options.pageLength);
+    return this.#options.pages.pagesOf(numTokens);
   }
 
   /** Whether `pages` more could be resident without touching what runs, or the slots in `kept`. */
@@ -103,8 +106,8 @@ export class SlotMemory {
   #trim(slot: Slot): void {
     const { residentPages, livePages } = slot;
     if (residentPages === livePages) return;
-    const { pageLength, schedule } = this.#options;
-    const [start, end] = [livePages * pageLength, residentPages * pageLength];
+    const { pages, schedule } = this.#options;
+    const [start, end] = [pages.positionsOf(livePages), pages.positionsOf(residentPages)];
     schedule({ type: 'discard', slot: slot.index, start, end });
     this.#numResidentPages -= residentPages - livePages;
     slot.residentPages = livePages;

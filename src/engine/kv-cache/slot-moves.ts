@@ -1,4 +1,4 @@
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
 import type { PrefixIndex } from './prefix-index.ts';
 import { byLastUse, saltOf, type Slot, tokenIdsOf } from './slot.ts';
 import type { SlotMemory } from './slot-memory.ts';
@@ -73,7 +73,6 @@ export class SlotMoves {
   }
 
   copy(from: Slot, to: Slot, length: number): void {
-    if (length === 0) return;
     this.#options.schedule({ type: 'copy', from: from.index, to: to.index, length });
   }
 }

@@ -1,6 +1,7 @@
 import type { Sequence } from '../sequence.ts';
 import type { Span } from '../timed-run.ts';
-import type { CacheOperation, Segment } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
+import type { Segment } from '../step.ts';
 
 /** The slot bookkeeping as a decoder sees it when it lays out a step. */
 export interface SlotTable {

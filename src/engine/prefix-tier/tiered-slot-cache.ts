@@ -1,6 +1,6 @@
 import { SlotCache, type SlotCacheOptions } from '../kv-cache/slot-cache.ts';
 import type { Sequence } from '../sequence.ts';
-import type { CacheOperation } from '../step.ts';
+import type { CacheOperation } from '../cache-operation.ts';
 import type { PrefixTier } from './prefix-tier.ts';
 
 /** Slots whose texts are saved beyond the KV cache, and whose prompts begin with what was saved there. */

@@ -18,7 +18,9 @@ import { type StateBudget, stateBudget } from '../states/state-budget.ts';
 import { StateCache } from '../states/state-cache.ts';
 import { StatefulDecoder } from '../states/stateful-decoder.ts';
 import type { Decoder } from '../step.ts';
+import { wholePages } from '../windows/window-budget.ts';
 import type { EngineOptions } from './protocol.ts';
+import { windowsOf } from './windows-of.ts';
 
 /** A decoder with its KV cache in slots. */
 export interface OpenedSlots {
@@ -64,8 +66,10 @@ export function openSlots(
   const budget = budgetOfStates(options, shape);
   const states = budget && new StateCache({ ...budget, minLength: BLOCK_SIZE, prefixCaching });
   const stateBytes = budget?.byteLength ?? 0;
+  const windows = windowsOf(options, model.manifest, shape);
+  const pages = windows ?? wholePages(pageLength);
   const maxPages = Math.min(
-    (numSlots * shape.capacity) / pageLength,
+    numSlots * pages.pagesOf(shape.capacity),
     Math.floor((options.kvCacheMemory - stateBytes) / bytesPerPage) - setAsidePages,
   );
   const costs = new CostModel();
@@ -77,6 +81,7 @@ export function openSlots(
     prefixCaching,
     blocks,
     states,
+    windows,
   };
   const tier =
     options.prefixTier && isCpu ? openTier(options.prefixTier, { model, shape, costs }) : null;
@@ -88,7 +93,9 @@ export function openSlots(
     );
   }
   const kvCacheBytes = maxPages * bytesPerPage + stateBytes;
-  const memory = { kvCacheBytes, kvCacheTokens: maxPages * pageLength };
+  // Texts take the fewest pages for each token where they are longest.
+  const pagesPerToken = pages.pagesOf(shape.capacity) / shape.capacity;
+  const memory = { kvCacheBytes, kvCacheTokens: Math.floor(maxPages / pagesPerToken) };
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const common = { numSlots, maxModelLen, maxDraftTokens, slots: kvCache, session };
   if (!isCpu) {

@@ -9,7 +9,7 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import { buildDecoderGraph, buildPagedGraph, MIXED_GROUPS } from '../graph/decoder-graph.ts';
 import { decoderStates } from '../graph/decoder-states.ts';
 import { seesWholeImages } from '../graph/image-ends.ts';
-import { numKvLayers } from '../graph/layer-kinds.ts';
+import { kvWindows, numKvLayers } from '../graph/layer-kinds.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
@@ -36,6 +36,7 @@ export function builtSource(
 ): DecoderSource {
   return {
     facts: config,
+    slidingWindows: kvWindows(config),
     weightsFolder: null,
     async identity(cacheDirectory) {
       if ('seed' in origin) return `random ${origin.seed}`;
@@ -91,6 +92,7 @@ export function builtSource(
             : liveAdapterShape(config, maxAdapterRank, kernels),
         takesEmbeddings: takesEmbeddings || undefined,
         takesImageEnds: seen.takesImageEnds,
+        slidingWindows: kvWindows(config),
         states: config.recurrence && decoderStates(config),
       };
     },

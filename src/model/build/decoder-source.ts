@@ -22,6 +22,8 @@ export interface Calibrated {
 export interface DecoderSource {
   /** Facts that the graphs depend on in addition to the weights; becomes JSON. */
   readonly facts: unknown;
+  /** As in the manifest, if it is known before. */
+  readonly slidingWindows?: DecoderManifest['slidingWindows'];
   /** Where the weights are if they are not written; null for a source that writes them. */
   readonly weightsFolder: string | null;
   /**

@@ -39,6 +39,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
     .optional(),
   takesEmbeddings: z.boolean().optional(),
   takesImageEnds: z.literal(true).optional(),
+  slidingWindows: z.array(size.nullable()).optional(),
   states: z.array(z.object({ name: z.string(), width: size })).optional(),
 });
 

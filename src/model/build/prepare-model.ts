@@ -70,7 +70,9 @@ export async function prepareModel(
   const formats = { precision, activationDtype, kvCacheDtype, kernels };
   const calibration = staticCalibration?.key;
   const facts = { FORMAT_VERSION, ...formats, calibration, config, weights };
-  const inputs = { maxAdapterRank, takesEmbeddings: takesEmbeddings || undefined };
+  // Older builds of such models have manifests without their windows.
+  const { slidingWindows } = resolved;
+  const inputs = { maxAdapterRank, takesEmbeddings: takesEmbeddings || undefined, slidingWindows };
   const key = sha256(JSON.stringify({ ...facts, ...inputs }));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);

@@ -35,3 +35,14 @@ export function kvLayer(config: Kinds, layer: number): number {
   for (let each = 0; each < layer; each++) if (attends(config, each)) before++;
   return before;
 }
+
+/**
+ * Tokens that each layer with keys and values attends to, null for all before it, in the order of the KV
+ * cache; undefined where none has a window.
+ */
+export function kvWindows(
+  config: Layers & Pick<DecoderConfig, 'slidingWindows'>,
+): readonly (number | null)[] | undefined {
+  const windows = config.slidingWindows.filter((_, layer) => attends(config, layer));
+  return windows.some((window) => window !== null) ? windows : undefined;
+}

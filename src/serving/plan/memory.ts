@@ -1,7 +1,9 @@
 /** Memory that a model takes, known before anything of it is built (docs/sizing.md). */
 import { bytesOfPositions, kvShape } from '../../engine/kv-shape.ts';
+import { windowsOf } from '../../engine/process/windows-of.ts';
+import { wholePages } from '../../engine/windows/window-budget.ts';
 import { stateSize } from '../../model/graph/decoder-states.ts';
-import { numKvLayers } from '../../model/graph/layer-kinds.ts';
+import { kvWindows, numKvLayers } from '../../model/graph/layer-kinds.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import type { Precision } from '../../model/manifest.ts';
 import { towerParameters } from '../../model/vision/tower-size.ts';
@@ -9,6 +11,7 @@ import type { Options } from '../../settings/options.ts';
 import type { KernelChoice } from '../choices/kernels.ts';
 import type { PrecisionChoice } from '../choices/precision-choice.ts';
 import type { ChosenModel } from '../models/model-source.ts';
+import type { EngineLimits } from './engine-limits.ts';
 
 /** How a model is computed, as far as it matters here. */
 interface Computed {
@@ -79,29 +82,38 @@ function towerBytes(
   return towerParameters(vision.config.shape) * layers;
 }
 
-/** Memory of the KV cache of a text of `numTokens`, in whole pages, and of its states; null of an export. */
+/**
+ * Memory of the KV cache of a text of `numTokens`, in whole pages, and of its states; null of an export. Layers
+ * with a sliding window have theirs, the tokens of a step, and what prompts that begin alike go on from.
+ */
 export function kvCacheBytes(
   {
     chosen: { decoder },
     choice,
     kernels: { nativeKernels },
     options,
-  }: Computed & { readonly kernels: KernelChoice; readonly options: Options<'kvCacheDtype'> },
+    limits,
+  }: Computed & {
+    readonly kernels: KernelChoice;
+    readonly options: Options<'kvCacheDtype'>;
+    readonly limits: EngineLimits;
+  },
   numTokens: number,
 ): number | null {
   if (decoder.kind === 'export') return null;
-  const { numKvHeads, headDim } = decoder.config;
+  const { numKvHeads, headDim, recurrence } = decoder.config;
   const other = options.kvCacheDtype === 'int8' ? 'int8' : choice.activationDtype;
-  const shape = kvShape(
-    {
-      kernels: nativeKernels === undefined ? 'onnxruntime' : 'native',
-      kvCacheDtype: nativeKernels?.kvCacheDtype ?? other,
-      numLayers: numKvLayers(decoder.config),
-      numKvHeads,
-      headDim,
-    },
-    1,
-    numTokens,
-  );
-  return bytesOfPositions(shape, shape.capacity) + BYTES_OF_STATES * stateSize(decoder.config);
+  const manifest = {
+    kernels: nativeKernels === undefined ? 'onnxruntime' : 'native',
+    kvCacheDtype: nativeKernels?.kvCacheDtype ?? other,
+    numLayers: numKvLayers(decoder.config),
+    numKvHeads,
+    headDim,
+    slidingWindows: kvWindows(decoder.config),
+    states: recurrence ? [] : undefined,
+  } as const;
+  const shape = kvShape(manifest, 1, numTokens);
+  const pages = windowsOf(limits, manifest, shape) ?? wholePages(shape.pageLength);
+  const bytesPerPage = bytesOfPositions(shape, shape.pageLength);
+  return pages.pagesOf(shape.capacity) * bytesPerPage + BYTES_OF_STATES * stateSize(decoder.config);
 }

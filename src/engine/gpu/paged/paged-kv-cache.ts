@@ -3,7 +3,7 @@ import type { BlockLog } from '../../kv-cache/block-log.ts';
 import type { KvCache, PageCounts } from '../../kv-cache/kv-cache.ts';
 import { PUBLIC_SALT } from '../../request.ts';
 import type { Sequence } from '../../sequence.ts';
-import type { CacheOperation } from '../../step.ts';
+import type { CacheOperation } from '../../cache-operation.ts';
 
 export interface PagedKvCacheOptions {
   /** Sequences that run at once. */

@@ -7,7 +7,7 @@ import type { BusTraffic } from '../device-run.ts';
 import { bytesOfPositions, type KvShape } from '../../kv-shape.ts';
 import { BLOCK_SIZE } from '../../kv-cache/prefix-index.ts';
 import type { Sequence } from '../../sequence.ts';
-import type { CacheOperation } from '../../step.ts';
+import type { CacheOperation } from '../../cache-operation.ts';
 
 /**
  * The KV cache in device memory: for each layer a key and a value tensor of
