@@ -1,13 +1,12 @@
 /** Grammars as clients write them, in EBNF. */
 import { characterClass } from './character-class.ts';
 import { uncounted } from './counted-text.ts';
-import { type CharacterRange, EBNF_TEXTS, tooLong } from './ebnf.ts';
+import { type CharacterRange, codeOfEscape, EBNF_TEXTS, tooLong } from './ebnf.ts';
 import { LIMITS } from '../limits.ts';
 
 const TEXTS = new RegExp(EBNF_TEXTS, 'g');
 
 const ITEM = /\\x[\dA-Fa-f]{2}|\\u[\dA-Fa-f]{4}|\\U[\dA-Fa-f]{8}|\\[nrt"'\\\]^-]|[^\\]/uy;
-const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 
 /**
  * The same grammar, with classes of characters beyond ASCII as xgrammar reads them.
@@ -39,7 +38,7 @@ function rangesOf(text: string): CharacterRange[] | null {
   while (ITEM.lastIndex < text.length) {
     const [item] = ITEM.exec(text) ?? [];
     if (item === undefined) return null;
-    codes.push({ code: codeOf(item), isDash: item === '-' });
+    codes.push({ code: codeOfEscape(item), isDash: item === '-' });
   }
   const ranges: CharacterRange[] = [];
   for (let index = 0; index < codes.length; index++) {
@@ -50,12 +49,4 @@ function rangesOf(text: string): CharacterRange[] | null {
     if (last !== undefined) index += 2;
   }
   return ranges;
-}
-
-function codeOf(item: string): number {
-  if (/^\\[xuU]/.test(item)) return Number.parseInt(item.slice(2), 16);
-  const character = item.startsWith('\\') ? item.slice(1) : item;
-  return (
-    (item.startsWith('\\') ? (CONTROLS[character] ?? character) : character).codePointAt(0) ?? 0
-  );
 }

@@ -9,6 +9,7 @@ import { LIMITS } from '../limits.ts';
 import { told } from '../told.ts';
 import { BytePairs } from './byte-pairs.ts';
 import { CountedMatcher, type TokenMatcher } from './counted-matcher.ts';
+import { withDistinctEnds } from './distinct-ends.ts';
 import { splitCounts } from './counted-text.ts';
 import { CountedTokens } from './counted-tokens.ts';
 import { forcedText } from './forced-text.ts';
@@ -106,7 +107,7 @@ async function compile(text: string): Promise<CompiledGrammar> {
   let entry = compiled.get(ebnf);
   if (entry === undefined) {
     printed.length = 0;
-    const grammar = await xgrammar.Grammar.fromEBNF(ebnf);
+    const grammar = await xgrammar.Grammar.fromEBNF(withDistinctEnds(ebnf));
     entry = await compiler.compileGrammar(grammar);
     grammar.dispose();
     await requireText(entry);
