@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
-/** Of the compiled sources, in `dist`: a hash of what they were compiled from. */
+/** File in `dist` with a hash of the sources that it was compiled from. */
 export const PROGRAM_STAMP = '.built-from';
 
 /** Files that `dist` is compiled from, relative to the root. */

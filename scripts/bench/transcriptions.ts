@@ -1,5 +1,5 @@
 /**
- * What transcriptions cost chats of the same server, and how many words they get wrong.
+ * Costs of transcriptions for chats of the same server, and the words that they get wrong.
  *
  *   npx tsx scripts/bench/transcriptions.ts SOUNDS [--streams 8] [--chats 8] [--seconds 20]
  *

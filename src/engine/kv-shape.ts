@@ -56,7 +56,7 @@ export function kvShape(
 }
 
 /**
- * What a budget needs of layers that have a window; null where texts take no less for it, or none has one.
+ * Budget of memory for layers that have a window; null where texts take no less for it, or none has one.
  * The longest window counts for all.
  */
 export function windowBudget(

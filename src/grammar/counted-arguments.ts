@@ -100,7 +100,7 @@ function countedIfPossible(schema: Schema, path: string, parts: SchemaParts): Co
   try {
     return countedSchema(schema, path, () => parts);
   } catch (error) {
-    // Of a whole object more is asked than of its members.
+    // More is asked of a whole object than of its members.
     if (error instanceof GrammarError) return null;
     throw error;
   }

@@ -24,7 +24,7 @@ export function withDistinctEnds(ebnf: string): string {
       for (const { parts, start, end: behind } of choice.alternatives) {
         const [first] = parts;
         if (first === undefined || (parts.length === 1 && isNoText(first))) continue;
-        // What stands first is written out in each place, and would give several alternatives the same end.
+        // A rule or group in the first place is written out there, which would give several alternatives the same end.
         if (first.kind !== 'text') insertions.push([start, `${name}0 `]);
         insertions.push([behind, ` ${name}${++end}`]);
       }
@@ -40,11 +40,12 @@ function isNoText(part: Part): boolean {
   return part.kind === 'text' && part.text === '""';
 }
 
-/** Of rules without a text: what a name in the grammar begins with goes on in another way. */
+/** Beginning of the names of rules without a text: no name of the grammar has it before a digit. */
 function unusedName(ebnf: string): string {
-  let name = 'e';
-  while (new RegExp(`${name}\\d`).test(ebnf)) name += '_';
-  return name;
+  const used = new Set(Array.from(ebnf.matchAll(/e(_*)\d/g), ([, lines = '']) => lines.length));
+  let length = 0;
+  while (used.has(length)) length++;
+  return `e${'_'.repeat(length)}`;
 }
 
 function inserted(text: string, insertions: readonly Insertion[]): string {

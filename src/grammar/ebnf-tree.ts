@@ -32,7 +32,7 @@ export interface Rule {
 interface OpenChoice {
   readonly alternatives: [Alternative, ...Alternative[]];
   readonly start: number;
-  /** What must follow the rule is no part of it. */
+  /** Set for what must follow the rule, and is no part of it. */
   readonly isLookahead: boolean;
 }
 

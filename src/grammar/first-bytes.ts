@@ -2,93 +2,118 @@
 import type { Alternative, Choice, Part, Rule } from './ebnf-tree.ts';
 import { codeOfEscape } from './ebnf.ts';
 
-/** A set: a bit for each byte, and one for a text that may be empty. */
+/** A set: a bit for each byte. */
 export type FirstBytes = bigint;
 
-const NO_TEXT: FirstBytes = 1n << 256n;
-const ALL: FirstBytes = NO_TEXT - 1n;
+const ALL: FirstBytes = (1n << 256n) - 1n;
 const ASCII: FirstBytes = (1n << 128n) - 1n;
 const CHARACTER = /\\x[\dA-Fa-f]{2}|\\u[\dA-Fa-f]{4}|\\U[\dA-Fa-f]{8}|\\?[^]/uy;
 
+/** Rounds in which rules are asked whether they may be empty; then all are taken to be so that others name. */
+const MAX_ROUNDS = 8;
+
 export class GrammarFirsts {
   readonly #rules: ReadonlyMap<string, Rule>;
-  readonly #ofRules = new Map<string, FirstBytes>();
-  readonly #ofGroups = new Map<Choice, FirstBytes>();
+  /** Choices that may be empty, by as many rounds as there were. */
+  readonly #empty = new Set<Choice>();
+  readonly #ofChoices = new Map<Choice, FirstBytes>();
   readonly #ofTexts = new Map<string, FirstBytes>();
+  #isNameEmpty = false;
 
   constructor(rules: ReadonlyMap<string, Rule>) {
     this.#rules = rules;
-    const users = usersOf(rules);
-    // Rules may use each other: what one begins with is looked at again whenever another one has more.
-    const waiting = new Set(rules.keys());
-    for (const name of waiting) {
-      waiting.delete(name);
-      if (!this.#compute(name)) continue;
-      for (const user of users.get(name) ?? []) waiting.add(user);
-    }
+    const choices = [...rules.values()].flatMap((rule) => rule.choices);
+    this.#findEmpty(choices);
+    this.#findFirsts(choices);
   }
 
   /** Whether two of the alternatives may begin with the same byte. */
   overlap({ alternatives }: Choice): boolean {
     let seen = 0n;
     for (const alternative of alternatives) {
-      const bytes = this.#ofAlternative(alternative) & ALL;
-      if ((seen & bytes) !== 0n) return true;
-      seen |= bytes;
+      let own = 0n;
+      for (const part of this.#firstsOf(alternative)) own |= this.#ofPart(part);
+      if ((seen & own) !== 0n) return true;
+      seen |= own;
     }
     return false;
   }
 
-  /** @returns whether there are more than were known */
-  #compute(name: string): boolean {
-    let own = 0n;
-    for (const choice of this.#rules.get(name)?.choices ?? []) {
-      own = choice.alternatives.reduce((all, each) => all | this.#ofAlternative(each), 0n);
-      this.#ofGroups.set(choice, own);
+  #findEmpty(choices: readonly Choice[]): void {
+    const isEmpty = (part: Part) => this.#mayBeEmpty(part);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const before = this.#empty.size;
+      for (const choice of choices) {
+        if (choice.alternatives.some(({ parts }) => parts.every(isEmpty))) this.#empty.add(choice);
+      }
+      if (this.#empty.size === before) return;
     }
-    const isMore = own !== (this.#ofRules.get(name) ?? 0n);
-    this.#ofRules.set(name, own);
-    return isMore;
+    this.#isNameEmpty = true;
+    for (const choice of choices) {
+      if (choice.alternatives.some(({ parts }) => parts.every(isEmpty))) this.#empty.add(choice);
+    }
   }
 
-  #ofAlternative({ parts }: Alternative): FirstBytes {
-    let bytes = 0n;
-    for (const part of parts) {
-      const own = this.#ofPart(part);
-      bytes |= own & ALL;
-      if (!part.isOptional && (own & NO_TEXT) === 0n) return bytes;
+  /** A choice that has more gives it to those that it may begin, each of which is told once. */
+  #findFirsts(choices: readonly Choice[]): void {
+    const users = new Map<Choice, Set<Choice>>();
+    for (const choice of choices) {
+      let own = 0n;
+      for (const part of choice.alternatives.flatMap((each) => this.#firstsOf(each))) {
+        const used = this.#choiceOf(part);
+        if (used === undefined) own |= this.#ofPart(part);
+        else users.set(used, (users.get(used) ?? new Set()).add(choice));
+      }
+      this.#ofChoices.set(choice, own);
     }
-    return bytes | NO_TEXT;
+    const waiting = new Set(choices);
+    for (const choice of waiting) {
+      waiting.delete(choice);
+      const bytes = this.#ofChoices.get(choice) ?? 0n;
+      for (const user of users.get(choice) ?? []) {
+        const before = this.#ofChoices.get(user) ?? 0n;
+        if ((before | bytes) === before) continue;
+        this.#ofChoices.set(user, before | bytes);
+        waiting.add(user);
+      }
+    }
+  }
+
+  /** Parts that it may begin with. */
+  #firstsOf({ parts }: Alternative): readonly Part[] {
+    const behind = parts.findIndex((part) => !this.#mayBeEmpty(part));
+    return behind === -1 ? parts : parts.slice(0, behind + 1);
+  }
+
+  #mayBeEmpty(part: Part): boolean {
+    if (part.isOptional) return true;
+    if (part.kind === 'text') return part.text === '""';
+    if (part.kind === 'rule' && this.#isNameEmpty) return true;
+    const choice = this.#choiceOf(part);
+    return choice !== undefined && this.#empty.has(choice);
+  }
+
+  #choiceOf(part: Part): Choice | undefined {
+    if (part.kind === 'group') return part.group;
+    return part.kind === 'rule' ? this.#rules.get(part.name)?.choices.at(-1) : undefined;
   }
 
   #ofPart(part: Part): FirstBytes {
-    if (part.kind === 'rule') return this.#ofRules.get(part.name) ?? 0n;
-    if (part.kind === 'group') return this.#ofGroups.get(part.group) ?? 0n;
+    if (part.kind !== 'text') {
+      const choice = this.#choiceOf(part);
+      return (choice && this.#ofChoices.get(choice)) ?? 0n;
+    }
     const known = this.#ofTexts.get(part.text) ?? firstBytesOf(part.text);
     this.#ofTexts.set(part.text, known);
     return known;
   }
 }
 
-/** By rule, those that name it. */
-function usersOf(rules: ReadonlyMap<string, Rule>): ReadonlyMap<string, ReadonlySet<string>> {
-  const users = new Map<string, Set<string>>();
-  for (const { name, choices } of rules.values()) {
-    const parts = choices.flatMap(({ alternatives }) => alternatives.flatMap((each) => each.parts));
-    for (const part of parts) {
-      if (part.kind !== 'rule') continue;
-      const all = users.get(part.name) ?? new Set();
-      users.set(part.name, all.add(name));
-    }
-  }
-  return users;
-}
-
 /** @param text a literal or a class */
 function firstBytesOf(text: string): FirstBytes {
   if (text.startsWith('[')) return bytesOfClass(text);
   const [first] = codesOf(text.slice(1, -1), 1);
-  return first === undefined ? NO_TEXT : bit(firstByteOf(first));
+  return first === undefined ? 0n : bit(firstByteOf(first));
 }
 
 /** A class names characters of one byte; one that leaves some out has all others of several bytes too. */

@@ -19,7 +19,7 @@ export const PLAIN_NAME = /^[\w.-]{1,256}$/;
 export interface Parameters {
   /** An expression for all of them. */
   readonly args: string;
-  /** What may be counted beside it. */
+  /** Bounds that may be counted beside it. */
   readonly counted: readonly CountedParameter[];
 }
 

@@ -23,7 +23,7 @@ export const NO_BOUNDS: Bounds = [0, null];
 export interface RawText {
   /** An expression for the text, and what closes it. */
   readonly ebnf: string;
-  /** Of its characters, which are counted beside the grammar. */
+  /** Bounds of its characters, which are counted beside the grammar. */
   readonly bounds: Bounds;
   /** Whether the text may have the beginning of what closes it in it. */
   readonly isAny: boolean;

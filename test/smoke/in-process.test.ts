@@ -14,7 +14,7 @@ afterAll(() => cache.remove());
 await mkdir(join(cache.path, 'node_modules'));
 await symlink(resolve('.'), join(cache.path, 'node_modules/chairlift'), 'junction');
 
-/** What a module prints, line by line, as JSON. Its stderr stays empty. */
+/** Lines that a module prints, as JSON. Its stderr stays empty. */
 async function printed(code: string): Promise<unknown[]> {
   const print = 'const print = (value) => console.log(JSON.stringify(value));\n';
   const script = join(cache.path, 'program.mjs');

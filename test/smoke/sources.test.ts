@@ -1,4 +1,4 @@
-/** What `npm run dev` starts: the command line, its processes and its threads, all from the sources. */
+/** Everything that `npm run dev` starts: the command line, its processes and its threads, all from the sources. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { post } from '../support/http-client.ts';

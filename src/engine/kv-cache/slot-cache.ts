@@ -28,7 +28,7 @@ export interface SlotCacheOptions {
   readonly blocks?: BlockLog | null;
   /** States of a model that has some: a sequence begins where there is one. */
   readonly states?: StateCache | null;
-  /** Of a model with sliding windows and no states: their layers keep windows alone. */
+  /** Set for a model with sliding windows and no states: their layers keep windows alone. */
   readonly windows?: WindowBudget | null;
 }
 

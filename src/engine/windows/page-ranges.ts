@@ -4,7 +4,7 @@ export type PageRange = readonly [start: number, end: number];
 /** In order, apart from each other, none empty. */
 export type PageRanges = readonly PageRange[];
 
-/** What is in both. */
+/** Pages in both. */
 export function intersect(a: PageRanges, b: PageRanges): PageRanges {
   const both: PageRange[] = [];
   for (const [start, end] of a) {
@@ -16,7 +16,7 @@ export function intersect(a: PageRanges, b: PageRanges): PageRanges {
   return both;
 }
 
-/** What is in `a` and not in `b`. */
+/** Pages in `a` and not in `b`. */
 export function subtract(a: PageRanges, b: PageRanges): PageRanges {
   const gaps: PageRange[] = [];
   let from = 0;
@@ -28,7 +28,7 @@ export function subtract(a: PageRanges, b: PageRanges): PageRanges {
   return intersect(a, gaps);
 }
 
-/** What is in any of them, which may overlap. */
+/** Pages in any of them, which may overlap. */
 export function union(...all: readonly PageRanges[]): PageRanges {
   const merged: PageRange[] = [];
   for (const [start, end] of all.flat().toSorted(([a], [b]) => a - b)) {

@@ -122,7 +122,7 @@ export class SlotWindows {
     return { ...operation, windows: this.#positionsOf(after.present) };
   }
 
-  /** What is left of a slot's windows where a text goes on after `length` tokens. */
+  /** Rest of a slot's windows where a text goes on after `length` tokens. */
   #beginning({ present, slid, kept }: Windows, length: number): Windows {
     if (length === 0) return { ...NOTHING, kept };
     const end = this.#pages(length);

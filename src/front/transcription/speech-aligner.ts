@@ -38,7 +38,7 @@ export class SpeechAligner {
     this.#options = options;
   }
 
-  /** Of its process, while there is one. */
+  /** Memory of its process, while there is one. */
   get memoryBytes(): number {
     return this.#model?.memoryBytes ?? 0;
   }

@@ -12,7 +12,7 @@ const MODEL_TYPE = 'llava_onevision';
 const SIDES = [384, 768, 1152, 1536, 1920, 2304];
 const USUAL = SIDES.flatMap((height) => SIDES.map((width) => [height, width]));
 
-/** What published folders leave out, where it is not LLaVA-NeXT's. */
+/** Values that published folders leave out, where they are not LLaVA-NeXT's. */
 const MODEL = {
   image_token_index: 151_646,
   vision_feature_layer: -1,
