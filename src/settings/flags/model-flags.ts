@@ -75,7 +75,7 @@ export const MODEL_FLAGS = {
   },
   chatTemplate: {
     flags: '--chat-template <file>',
-    description: "Jinja template in place of the model's own: a file, or the text",
+    description: "Jinja template in place of the model's own: a file, the text, or a name",
     schema: text.optional(),
     isBasic: true,
   },

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
+import { NAMED_TEMPLATES } from '../../../src/serving/models/named-templates.ts';
 import { ChatTemplateError } from '../../../src/front/templates/chat-message.ts';
 
 const FOLDER = 'test/fixtures/templates';
@@ -38,6 +39,13 @@ it('has 40 templates and 50 conversations', () => {
   expect(templates).toHaveLength(40);
   expect(Object.keys(rendered)).toEqual(templates);
   expect(conversations).toHaveLength(50);
+});
+
+it('the templates that have names are among them', () => {
+  const own = templates
+    .filter((name) => name.startsWith('own-'))
+    .map((name) => read(`${name}.jinja`));
+  for (const [name, text] of NAMED_TEMPLATES) expect(own, name).toContain(text);
 });
 
 it.each(templates)('%s', (name) => {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { NAMED_TEMPLATES } from '../../../src/serving/models/named-templates.ts';
 import { readChatTemplate } from '../../../src/serving/models/chat-template.ts';
 import { loadTextModel } from '../../../src/front/prompts/load-text-model.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -17,6 +18,7 @@ async function fileWith(text: string): Promise<string> {
 
 test('a template is read from a file, or is the text itself', async () => {
   expect(await readChatTemplate(undefined, FOLDER)).toBeUndefined();
+  expect(await readChatTemplate('chatml', FOLDER)).toBe(NAMED_TEMPLATES.get('chatml'));
   expect(await readChatTemplate(TEMPLATE, FOLDER)).toBe(TEMPLATE);
   expect(await readChatTemplate(await fileWith(TEMPLATE), FOLDER)).toBe(TEMPLATE);
 });
@@ -34,7 +36,7 @@ test("it goes before the model's own, even one that is broken", async () => {
 
 test.each([
   ['/nowhere.jinja', /^--chat-template \/nowhere\.jinja: no such file or folder$/],
-  ['chatml', /^--chat-template chatml: no such file or folder$/],
+  ['no-such', /^--chat-template no-such: no such file or folder$/],
   ['{% for message in messages %}', /^--chat-template: the chat template 'default' is damaged: /],
   ['{{', /damaged: it breaks off$/],
   ['{{ messages | nosuchfilter }}', /^--chat-template: .*nosuchfilter/],
