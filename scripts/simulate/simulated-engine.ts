@@ -1,7 +1,7 @@
 import { SlotLayout } from '../../src/engine/cpu/slot-layout.ts';
 import { CostModel } from '../../src/engine/costs/cost-model.ts';
 import { SlotCache } from '../../src/engine/kv-cache/slot-cache.ts';
-import { WindowBudget, wholePages } from '../../src/engine/windows/window-budget.ts';
+import { savingBudget, wholePages } from '../../src/engine/windows/window-budget.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { BLOCK_SIZE } from '../../src/engine/kv-cache/prefix-index.ts';
 import { Scheduler } from '../../src/engine/scheduling/scheduler.ts';
@@ -63,14 +63,14 @@ export class SimulatedEngine {
     const { prefixCaching } = policy;
     const stepTokens = policy.maxNumBatchedTokens ?? machine.maxNumBatchedTokens;
     const how = { pageLength: BLOCK_SIZE, capacity, stepTokens, prefixCaching };
-    const windows = machine.windows ? new WindowBudget({ ...machine.windows, ...how }) : null;
-    const pages = windows?.saves ? windows : wholePages(BLOCK_SIZE);
+    const windows = machine.windows ? savingBudget({ ...machine.windows, ...how }) : null;
+    const pages = windows ?? wholePages(BLOCK_SIZE);
     this.#kvCache = new SlotCache({
       numSlots,
       capacity,
       maxPages: Math.min(budget, numSlots * pages.pagesOf(capacity)),
       prefixCaching,
-      windows: windows?.saves ? windows : null,
+      windows,
     });
     this.#layout = new SlotLayout({ slots: this.#kvCache, costs: this.#costs });
     this.#scheduler = new Scheduler(this.#kvCache, this.#costs, {

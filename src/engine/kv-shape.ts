@@ -3,7 +3,7 @@ import { nativePositionWidth } from '../model/native/position-width.ts';
 import { tensorByteLength } from '../ort/element-type.ts';
 import { PAGE_BYTES } from '../ort/native-memory.ts';
 import { BLOCK_SIZE } from './kv-cache/prefix-index.ts';
-import { WindowBudget, type WindowShape } from './windows/window-budget.ts';
+import { savingBudget, type WindowBudget, type WindowShape } from './windows/window-budget.ts';
 
 export interface KvShape {
   readonly elementType: 'float' | 'float16' | 'int8';
@@ -66,8 +66,7 @@ export function windowBudget(
 ): WindowBudget | null {
   const windows = slidingWindows?.filter((window) => window !== null) ?? [];
   const [window, numWindowed] = [Math.max(0, ...windows), windows.length];
-  const budget = new WindowBudget({ window, numLayers, numWindowed, pageLength, capacity, ...how });
-  return budget.saves ? budget : null;
+  return savingBudget({ window, numLayers, numWindowed, pageLength, capacity, ...how });
 }
 
 /** Memory that positions of a slot take, in all layers. */

@@ -25,16 +25,6 @@ export function escapeCode(code: number): string {
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }
 
-const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
-
-/** @param item a character, or an escaped one @returns its code point */
-export function codeOfEscape(item: string): number {
-  if (/^\\[xuU]/.test(item)) return Number.parseInt(item.slice(2), 16);
-  const character = item.startsWith('\\') ? item.slice(1) : item;
-  const meant = item.startsWith('\\') ? (CONTROLS[character] ?? character) : character;
-  return meant.codePointAt(0) ?? 0;
-}
-
 /** Between `min` and `max` times; a null `max` has no end. */
 export function repeat(expression: string, min: number, max: number | null): string {
   if (max === null && min === 0) return `(${expression})*`;

@@ -1,13 +1,12 @@
 /** Bytes that texts of a grammar may begin with. */
+import { firstOfLiteral, rangesOfClass } from './class-ranges.ts';
 import type { Alternative, Choice, Part, Rule } from './ebnf-tree.ts';
-import { codeOfEscape } from './ebnf.ts';
 
 /** A set: a bit for each byte. */
 export type FirstBytes = bigint;
 
 const ALL: FirstBytes = (1n << 256n) - 1n;
 const ASCII: FirstBytes = (1n << 128n) - 1n;
-const CHARACTER = /\\x[\dA-Fa-f]{2}|\\u[\dA-Fa-f]{4}|\\U[\dA-Fa-f]{8}|\\?[^]/uy;
 
 /** Rounds in which rules are asked whether they may be empty; then all are taken to be so that others name. */
 const MAX_ROUNDS = 8;
@@ -40,17 +39,14 @@ export class GrammarFirsts {
   }
 
   #findEmpty(choices: readonly Choice[]): void {
-    const isEmpty = (part: Part) => this.#mayBeEmpty(part);
-    for (let round = 0; round < MAX_ROUNDS; round++) {
+    for (let round = 0; ; round++) {
+      this.#isNameEmpty = round === MAX_ROUNDS;
       const before = this.#empty.size;
       for (const choice of choices) {
-        if (choice.alternatives.some(({ parts }) => parts.every(isEmpty))) this.#empty.add(choice);
+        const isEmpty = ({ parts }: Alternative) => parts.every((part) => this.#mayBeEmpty(part));
+        if (choice.alternatives.some(isEmpty)) this.#empty.add(choice);
       }
-      if (this.#empty.size === before) return;
-    }
-    this.#isNameEmpty = true;
-    for (const choice of choices) {
-      if (choice.alternatives.some(({ parts }) => parts.every(isEmpty))) this.#empty.add(choice);
+      if (this.#isNameEmpty || this.#empty.size === before) return;
     }
   }
 
@@ -112,46 +108,29 @@ export class GrammarFirsts {
 /** @param text a literal or a class */
 function firstBytesOf(text: string): FirstBytes {
   if (text.startsWith('[')) return bytesOfClass(text);
-  const [first] = codesOf(text.slice(1, -1), 1);
-  return first === undefined ? 0n : bit(firstByteOf(first));
+  if (text === '""') return 0n;
+  const first = firstOfLiteral(text);
+  return first === null ? ALL : bit(firstByteOf(first));
 }
 
 /** A class names characters of one byte; one that leaves some out has all others of several bytes too. */
 function bytesOfClass(text: string): FirstBytes {
-  const isNegated = text.startsWith('[^');
-  const codes = codesOf(text.slice(isNegated ? 2 : 1, -1), Infinity);
+  const read = rangesOfClass(text);
+  if (read === null) return ALL;
   let bytes = 0n;
-  for (let at = 0; at < codes.length; at++) {
-    const from = codes[at] ?? 0;
-    const isRange = codes[at + 1] === DASH && codes[at + 2] !== undefined;
-    const to = isRange ? (codes[at + 2] ?? 0) : from;
-    if (isRange) at += 2;
+  for (const [from, to] of read.ranges) {
     if (to > 0xff) bytes |= ALL & ~ASCII;
-    bytes |= rangeOf(from, Math.min(to, 0xff));
+    if (from <= 0xff) bytes |= bytesBetween(from, Math.min(to, 0xff));
   }
-  return isNegated ? ALL & ~(bytes & ASCII) : bytes;
+  return read.isNegated ? ALL & ~(bytes & ASCII) : bytes;
 }
 
-/** Written as it is; an escaped one is a character like others. */
-const DASH = -1;
-
-function codesOf(text: string, most: number): number[] {
-  const codes: number[] = [];
-  CHARACTER.lastIndex = 0;
-  while (CHARACTER.lastIndex < text.length && codes.length < most) {
-    const [character = ''] = CHARACTER.exec(text) ?? [];
-    codes.push(character === '-' ? DASH : codeOfEscape(character));
-  }
-  return codes;
-}
-
+/** UTF-8's. */
 function firstByteOf(code: number): number {
-  return Buffer.from(String.fromCodePoint(code === DASH ? 0x2d : Math.min(code, 0x10ffff)))[0] ?? 0;
+  return Buffer.from(String.fromCodePoint(Math.min(code, 0x10ffff)))[0] ?? 0;
 }
 
-function rangeOf(from: number, to: number): FirstBytes {
-  const [first, last] = [from, to].map((code) => (code === DASH ? 0x2d : code));
-  if (first === undefined || last === undefined || last < first) return 0n;
+function bytesBetween(first: number, last: number): FirstBytes {
   return (1n << BigInt(last + 1)) - (1n << BigInt(first));
 }
 

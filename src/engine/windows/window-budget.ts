@@ -95,3 +95,9 @@ export class WindowBudget implements SlotPages {
     return numWindowed > 0 && this.#windowPages < Math.ceil(capacity / pageLength);
   }
 }
+
+/** @returns null where texts take no less than in layers that keep every position */
+export function savingBudget(shape: WindowShape): WindowBudget | null {
+  const budget = new WindowBudget(shape);
+  return budget.saves ? budget : null;
+}

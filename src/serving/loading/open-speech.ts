@@ -18,6 +18,8 @@ import type { ModelPlan } from '../plan/model-plan.ts';
 const POSITIONS_OF_STEP = 256;
 /** Tokens that a prompt and a text need at least. */
 const MIN_TEXT_TOKENS = 16;
+/** Names of the processes, for the log. */
+const DIED = { speech: 'speech encoder', alignment: 'speech aligner' } as const;
 
 export interface OpenSpeechOptions {
   readonly tokenizer: TextTokenizer;
@@ -65,7 +67,7 @@ export async function openSpeech(
       runTimeoutMs: stepTimeout * 1000 * Math.ceil(shape.numPositions / POSITIONS_OF_STEP),
       yieldsCores: true,
       onCrash: (description) =>
-        logger.error({ model: name, description }, 'the speech encoder died; starting another'),
+        logger.error({ model: name, description }, `the ${DIED[type]} died; starting another`),
     });
   const encoder = newModel('speech');
   const hearing = new SpeechEncoder({ format: shape, encoder });
