@@ -6,6 +6,7 @@ import { CheckedPages } from '../support/checked-pages.ts';
 import { CheckedEngine } from '../support/checked-engine.ts';
 import { engineRequest } from '../support/engine-requests.ts';
 import { FAKE_VOCAB_SIZE, fakeContinuation } from '../support/fake-decoder.ts';
+import { orLong } from '../support/long-runs.ts';
 import { RandomDrafts } from '../support/random-drafts.ts';
 
 const CAPACITY = 96;
@@ -299,7 +300,7 @@ describe.each([
           });
         },
       ),
-      { numRuns: 300 },
+      { numRuns: orLong(300, 3000) },
     );
     // The random runs must have been through everything, or they prove little.
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(20);

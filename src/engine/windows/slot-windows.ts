@@ -82,9 +82,11 @@ export class SlotWindows {
   /** The tokens that a sequence counts as computed are so: what is behind their window goes back. */
   advance({ slot, numComputedTokens: length }: Sequence): void {
     const { present, slid, kept } = this.#at(slot);
-    const { stepTokens } = this.budget.shape;
-    const touched = union(present, length === 0 ? [] : [[slid, this.#pages(length)]]);
-    const end = Math.max(touched.at(-1)?.[1] ?? 0, this.#pages(length + stepTokens));
+    const { stepTokens, capacity } = this.budget.shape;
+    // The next step writes up to here, and leaves drafts there that come to nothing.
+    const ahead = this.#pages(Math.min(length + stepTokens, capacity));
+    const touched = union(present, [[slid, ahead]]);
+    const end = touched.at(-1)?.[1] ?? ahead;
     if (end - slid <= this.budget.endPages) {
       this.#bySlot[slot] = { present: touched, slid, kept };
       return;
