@@ -51,14 +51,17 @@ void append(const Attention &a, const AttentionGroup &group, size_t firstToken, 
     const float *value = key + a.kvHeads * headDim;
     turnHeads(
         a, query, a.heads, firstHead * perHead, endHead * perHead, a.queryNorm, position,
-        [&](size_t head) { return a.queries + (at * a.heads + head) * headDim; }, [](size_t) {});
+        [&](size_t head) { return a.queries + (at * a.heads + head) * headDim; },
+        [&](size_t head) { rotate(a, a.queries + (at * a.heads + head) * headDim); });
     turnHeads(
         a, key, a.kvHeads, firstHead, endHead, a.keyNorm, position, [&](size_t) { return padded; },
         [&](size_t head) {
+          rotate(a, padded);
           storePosition(a, tilesOf(a, group, group.keys, row, head), position, true, padded);
         });
     for (size_t head = firstHead; head < endHead; head++) {
       memcpy(padded, value + head * headDim, headDim * sizeof(float));
+      rotate(a, padded);
       storePosition(a, tilesOf(a, group, group.values, row, head), position, false, padded);
     }
   }

@@ -1,4 +1,4 @@
-// Attention, AttentionFloat16 and AttentionInt8, by the type of the cache; see kernels.h.
+// Attention, AttentionFloat16, AttentionInt8 and AttentionInt4, by the type of the cache; see kernels.h.
 //
 // Inputs: qkv float [tokens, (heads + 2 kv_heads) head_dim]; cos, sin float [positions, head_dim / 2];
 // optional: query_norm, key_norm float [head_dim] or of all heads; sinks float [heads]; then for one or
@@ -280,7 +280,8 @@ static constexpr CustomOp attentionOperator() {
   op.getName = [](const CustomOp *) {
     return Type == CacheType::kFloat32   ? "Attention"
            : Type == CacheType::kFloat16 ? "AttentionFloat16"
-                                         : "AttentionInt8";
+           : Type == CacheType::kInt8    ? "AttentionInt8"
+                                         : "AttentionInt4";
   };
   op.getInputCount = [](const CustomOp *) { return kEnds + 1; };
   op.getInputType = [](const CustomOp *, size_t i) {
@@ -304,5 +305,6 @@ static constexpr CustomOp attentionOperator() {
 const CustomOp kAttention = attentionOperator<CacheType::kFloat32>();
 const CustomOp kAttentionFloat16 = attentionOperator<CacheType::kFloat16>();
 const CustomOp kAttentionInt8 = attentionOperator<CacheType::kInt8>();
+const CustomOp kAttentionInt4 = attentionOperator<CacheType::kInt4>();
 
 }  // namespace chairlift

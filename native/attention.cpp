@@ -209,6 +209,13 @@ __attribute__((noinline)) static void mergeBlock(float *total, float *most, floa
   *most = top;
 }
 
+// Makes a query's result of its weighted values.
+__attribute__((noinline)) static void finish(const Attention &a, float *total, float weight) {
+  const F16 inverse = splat(1.0f / weight);
+  for (size_t d = 0; d < a.headWidth(); d += kLanes) store(total + d, mul(load(total + d), inverse));
+  rotate(a, total);
+}
+
 // The queries of a task with the positions of a block that each sees; those that see none are left out. Not
 // inline, as mergeBlock.
 __attribute__((noinline)) static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block, Query *all,
@@ -228,16 +235,19 @@ __attribute__((noinline)) static size_t queriesOf(const Attention &a, const Atte
   return count;
 }
 
+// Attends to a cache of type T; where there is a `packed` one, to that, a block of which becomes floats in turn.
 template <CacheType T>
-static void attendTo(const Attention &a, const AttentionTask &task) {
+static void attendTo(const Attention &a, const AttentionTask &task, const Attention *packed = nullptr,
+                     float *unpacked = nullptr) {
   const AttentionGroup &group = *task.group;
   const size_t headWidth = a.headWidth(), perHead = a.queriesPerHead();
-  const uint8_t *keys = tilesOf(a, group, group.keys, task.row, task.kvHead);
-  const uint8_t *values = tilesOf(a, group, group.values, task.row, task.kvHead);
+  const Attention &cached = packed ? *packed : a;
+  const uint8_t *keys = tilesOf(cached, group, group.keys, task.row, task.kvHead);
+  const uint8_t *values = tilesOf(cached, group, group.values, task.row, task.kvHead);
   const size_t numQueries = task.numTokens * perHead;
   // The next head has the same block where it begins: likely the next task's, of this or another row.
   // Several tokens compute for longer than that is worth.
-  const size_t ahead = task.numTokens == 1 ? group.capacity / kTile * tileBytes(a) : 0;
+  const size_t ahead = task.numTokens == 1 && !packed ? group.capacity / kTile * tileBytes(a) : 0;
   alignas(64) float scores[kMaxQueries * kContextBlock];
   alignas(64) float results[kMaxQueries * kMaxHeadDim];
   Query all[kMaxQueries], seeing[kMaxQueries];
@@ -258,13 +268,20 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
       seeing[i] = all[indexes[i]];
       last = seeing[i].end > last ? seeing[i].end : last;
     }
-    const size_t firstTile = base / kTile * tileBytes(a);
-    scoreAll<T, kQueries>(a, seeing, count, keys + firstTile, divideUp(last, kTile), ahead, scores);
+    const size_t firstTile = base / kTile * tileBytes(cached), numTiles = divideUp(last, kTile);
+    const auto blockOf = [&](const uint8_t *tiles, bool isKey) {
+      if (!packed) return tiles + firstTile;
+      for (size_t tile = 0; tile < numTiles; tile++) {
+        unpackTile(cached, tiles + firstTile + tile * tileBytes(cached), isKey, unpacked + tile * kTile * headWidth);
+      }
+      return static_cast<const uint8_t *>(static_cast<const void *>(unpacked));
+    };
+    scoreAll<T, kQueries>(a, seeing, count, blockOf(keys, true), numTiles, ahead, scores);
     float most[kMaxQueries], weight[kMaxQueries];
     for (size_t i = 0; i < count; i++) {
       weight[i] = weigh(a, scores + i * kContextBlock, seeing[i].first, seeing[i].end, most + i);
     }
-    valueAll<T, kQueries>(a, values + firstTile, seeing, count, scores, ahead, results);
+    valueAll<T, kQueries>(a, blockOf(values, false), seeing, count, scores, ahead, results);
     for (size_t i = 0; i < count; i++) {
       Query &query = all[indexes[i]];
       const float *result = results + i * headWidth;
@@ -280,14 +297,20 @@ static void attendTo(const Attention &a, const AttentionTask &task) {
   }
   if (task.partials) return;
   for (size_t i = 0; i < numQueries; i++) {
-    const F16 inverse = splat(1.0f / all[i].weight);
-    for (size_t d = 0; d < headWidth; d += kLanes) {
-      store(all[i].total + d, mul(load(all[i].total + d), inverse));
-    }
+    finish(cached, all[i].total, all[i].weight);
   }
 }
 
+// Attends to a cache of int4. Not inline: only that has a block of floats on its stack.
+__attribute__((noinline)) static void attendPacked(const Attention &a, const AttentionTask &task) {
+  alignas(64) float unpacked[kContextBlock * kMaxHeadDim];
+  Attention floats = a;
+  floats.cacheType = CacheType::kFloat32;
+  attendTo<CacheType::kFloat32>(floats, task, &a, unpacked);
+}
+
 void attend(const Attention &a, const AttentionTask &task) {
+  if (a.cacheType == CacheType::kInt4) return attendPacked(a, task);
   if (a.cacheType == CacheType::kFloat32) return attendTo<CacheType::kFloat32>(a, task);
   if (a.cacheType == CacheType::kFloat16) return attendTo<CacheType::kFloat16>(a, task);
   attendTo<CacheType::kInt8>(a, task);
@@ -318,10 +341,7 @@ void merge(const Attention &a, const AttentionTask &task) {
     }
   }
   for (size_t i = 0; i < numQueries; i++) {
-    const F16 inverse = splat(1.0f / weight[i]);
-    for (size_t d = 0; d < headWidth; d += kLanes) {
-      store(totalOf(i) + d, mul(load(totalOf(i) + d), inverse));
-    }
+    finish(a, totalOf(i), weight[i]);
   }
 }
 

@@ -189,7 +189,7 @@ struct LowRank {
 
 // ---- Attention (append.cpp, attention.cpp) ----------------------------------------------------------
 
-enum class CacheType { kFloat32, kFloat16, kInt8 };
+enum class CacheType { kFloat32, kFloat16, kInt8, kInt4 };
 
 // Positions whose scores are computed and weighted together. A sequence's blocks begin at multiples of
 // it, and their results are merged in order: so it does not matter who computes which.
@@ -218,6 +218,11 @@ constexpr size_t kMaxHeadDim = 512;
 // has a dimension of all sixteen and scores need no sums over lanes; values [16][head_dim]. There
 // head_dim is padded to a multiple of sixteen. A tile of int8 has sixteen float32 scales after these, and
 // is padded to head_dim + 16 bytes a position, so that few positions make whole pages of memory.
+//
+// A tile of int4 has blocks of 32 dimensions, the last one padded. Of a key [blocks][16 dimensions][16 positions]
+// bytes, of a value [16 positions][blocks][16 dimensions]: the low four bits are of dimension i of a block, the high
+// ones of i + 16, and 128 is taken off, since bytes have a sign. Then float16 scales [blocks][16 positions], and
+// likewise the least numbers: a number is its bits * scale + least. It is padded to sixteen bytes a position. Keys are rotated before (see rotate in append.cpp).
 struct Attention {
   size_t heads;
   size_t kvHeads;
@@ -271,6 +276,7 @@ constexpr size_t kMaxQueries = 64;
 // Bytes of a position of a head in the cache.
 inline size_t positionBytes(CacheType type, size_t headWidth) {
   if (type == CacheType::kFloat32) return 4 * headWidth;
+  if (type == CacheType::kInt4) return roundUp(divideUp(headWidth, kPair) * (kLanes + 2 * sizeof(uint16_t)), 16);
   return type == CacheType::kFloat16 ? 2 * headWidth : headWidth + 16;
 }
 

@@ -81,7 +81,7 @@ CHAIRLIFT_EXPORT Status *RegisterCustomOps(Options *options, const ApiBase *base
     const CustomOp *const operators[] = {
         &kLinear8, &kLinear4, &kLinearBlocks8, &kAttention,  &kAttentionFloat16, &kAttentionInt8,
         &kBest,    &kLowRank, &kRows8,         &kRowsBlocks, &kShortConvolution, &kGatedDelta,
-        &kSelectiveScan};
+        &kSelectiveScan, &kAttentionInt4};
     for (const CustomOp *op : operators) {
       if (Status *failed = call(27, made, op)) return failed;
     }

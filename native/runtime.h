@@ -144,6 +144,6 @@ struct Scratch {
 // Operators of the files *-operator.cpp.
 extern const CustomOp kLinear8, kLinear4, kLinearBlocks8, kAttention, kAttentionFloat16, kAttentionInt8, kBest,
     kLowRank, kRows8, kRowsBlocks, kShortConvolution, kGatedDelta,
-    kSelectiveScan;
+    kSelectiveScan, kAttentionInt4;
 
 }  // namespace chairlift

@@ -234,11 +234,13 @@ static void makeLowRank(FakeInfo &info, FakeContext &context) {
 
 static void fill32(Buffer &buffer, const int32_t *values) { memcpy(buffer.data, values, buffer.bytes); }
 
-static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) {
+// With numbers of four bits, or of `element` bytes.
+static void makeAttention(FakeInfo &info, FakeContext &context, size_t element, bool isPacked = false) {
   const bool isLargest = hostility > 0 && maybe(64);
   const size_t kvHeads = isLargest ? 1 : 1 + below(3), perHead = isLargest ? kMaxQueries : 1 + below(5), heads = kvHeads * perHead;
   const size_t headDim = isLargest ? kMaxHeadDim : 2 * (1 + upTo(48)), headWidth = roundUp(headDim, kLanes);
-  const size_t position = element == 1 ? headWidth + 16 : headWidth;
+  const size_t blocks = divideUp(headWidth, kPair);
+  const size_t position = isPacked ? positionBytes(CacheType::kInt4, headWidth) : element == 1 ? headWidth + 16 : headWidth;
   const size_t positions = hostility > 0 ? 1 + upTo(1000) : 1000, numGroups = 1 + below(2), norms = below(3);
   addAttribute(info, "num_heads", int64_t(heads));
   addAttribute(info, "kv_num_heads", int64_t(kvHeads));
@@ -275,8 +277,14 @@ static void makeAttention(FakeInfo &info, FakeContext &context, size_t element) 
       context.bound[1 + 2 * g + i] = maybe(4) ? -1 : int(context.numInputs - 1);
       // Scales that are not numbers would be as good as any: but then nothing could be compared.
       Buffer &cache = context.inputs[context.numInputs - 1];
-      const size_t tile = 16 * (headWidth + 16);
-      for (size_t at = 0; element == 1 && at + tile <= cache.bytes; at += tile) {
+      const size_t tile = 16 * position;
+      for (size_t at = 0; isPacked && at + tile <= cache.bytes; at += tile) {
+        for (size_t p = 0; p < 2 * 16 * blocks; p++) {
+          const uint16_t half = uint16_t(draw() % 0x2c00 + 0x1800 + (p < 16 * blocks ? 0 : draw() % 2 * 0x8000));
+          memcpy(cache.data + at + 16 * 16 * blocks + 2 * p, &half, sizeof half);
+        }
+      }
+      for (size_t at = 0; element == 1 && !isPacked && at + tile <= cache.bytes; at += tile) {
         for (size_t p = 0; p < 16; p++) {
           const float scale = 0.01f * float(1 + below(100));
           memcpy(cache.data + at + 16 * headWidth + 4 * p, &scale, sizeof scale);

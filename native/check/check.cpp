@@ -86,7 +86,8 @@ static void compute(uint64_t seed, const char *instructions, uint64_t *result) {
   else if (which == 7) makeLowRank(info, context);
   else if (which < 10) makeRows(info, context, which == 9);
   else if (which == 10) makeShortConvolution(info, context);
-  else makeRecurrence(info, context, which == 11);
+  else if (which < 13) makeRecurrence(info, context, which == 11);
+  else makeAttention(info, context, 1, true);
   if (isFuzzing && maybe(64)) context.numInputs = below(context.numInputs + 1);
   if (isFuzzing && maybe(8)) drawFaults();
   const CustomOp *op = operators[which];

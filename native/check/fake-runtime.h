@@ -61,7 +61,7 @@ struct FakeInfo {
   size_t count = 0;
 };
 
-constexpr size_t kOperators = 13;
+constexpr size_t kOperators = 14;
 static const CustomOp *operators[kOperators];
 static size_t numOperators = 0;
 

@@ -1,13 +1,13 @@
 /**
  * Decode steps and prefill of the SmolLM2-135M shape (random weights) with a KV cache of float32, one
  * of int8, whose scales are calibrated when the model is built, and one of float32 in the shared
- * memory that `--durable-kv` keeps it in (Linux only).
+ * memory that `--durable-kv` keeps it in (Linux only). With `--kernels native`, of each number format with our own.
  *
  *   npx tsx scripts/bench/kv-cache.ts [--rows 16] [--contexts 130,800] [--precision int8]
- *     [--rounds 12] [--threads 2] [--json]
+ *     [--kernels native] [--rounds 12] [--threads 2] [--json]
  *
  * All run in one process and take turns, so that a noisy machine slows all alike. Medians; ratios are
- * the float32 cache's time over the other's.
+ * the first cache's time over the other's.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
-import { PRECISIONS } from '../../src/model/manifest.ts';
+import { KERNEL_SETS, KV_CACHE_DTYPES, PRECISIONS } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { machineShape } from './lib/machine.ts';
 import { RawDecoder } from './lib/raw-decoder.ts';
@@ -28,6 +28,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '16' },
     contexts: { type: 'string', default: '130,800' },
     precision: { type: 'string', default: 'int8' },
+    kernels: { type: 'string', default: 'onnxruntime' },
     rounds: { type: 'string', default: '12' },
     threads: { type: 'string', default: String(availableParallelism()) },
     json: { type: 'boolean', default: false },
@@ -38,16 +39,30 @@ const threads = Number(values.threads);
 const source = { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 } as const;
 const precision = z.enum(PRECISIONS).parse(values.precision);
 const options = { precision, cacheDirectory: defaultCacheDirectory() };
-const float32 = await prepareModel(source, options);
-const variants = [
-  { name: 'float32', model: float32, durable: false },
-  {
-    name: 'int8',
-    model: await prepareModel(source, { ...options, calibrateKv }),
-    durable: false,
-  },
-  { name: 'durable', model: float32, durable: true },
-];
+async function runtimeVariants() {
+  const float32 = await prepareModel(source, options);
+  const int8 = await prepareModel(source, { ...options, calibrateKv });
+  return [
+    { name: 'float32', model: float32, durable: false },
+    { name: 'int8', model: int8, durable: false },
+    { name: 'durable', model: float32, durable: true },
+  ];
+}
+
+function nativeVariants() {
+  return Promise.all(
+    KV_CACHE_DTYPES.map(async (name) => {
+      const model = await prepareModel(source, {
+        ...options,
+        nativeKernels: { kvCacheDtype: name },
+      });
+      return { name, model, durable: false };
+    }),
+  );
+}
+
+const isNative = z.enum(KERNEL_SETS).parse(values.kernels) === 'native';
+const variants = await (isNative ? nativeVariants() : runtimeVariants());
 
 interface Measurement {
   readonly context: number;

@@ -1,4 +1,4 @@
-import type { DecoderManifest } from '../model/manifest.ts';
+import { type DecoderManifest, KV_ELEMENT_TYPES } from '../model/manifest.ts';
 import { nativePositionWidth } from '../model/native/position-width.ts';
 import { tensorByteLength } from '../ort/element-type.ts';
 import { PAGE_BYTES } from '../ort/native-memory.ts';
@@ -6,10 +6,10 @@ import { BLOCK_SIZE } from './kv-cache/prefix-index.ts';
 import { savingBudget, type WindowBudget, type WindowShape } from './windows/window-budget.ts';
 
 export interface KvShape {
-  readonly elementType: 'float' | 'float16' | 'int8';
+  readonly elementType: (typeof KV_ELEMENT_TYPES)[DecoderManifest['kvCacheDtype']];
   readonly numLayers: number;
   readonly numKvHeads: number;
-  /** Elements of a position of a head; with native kernels an int8 one's scale is among them. */
+  /** Elements of a position of a head; with native kernels an int8 one's scale is among them, an int4 one's are bytes. */
   readonly headDim: number;
   readonly numSlots: number;
   /** Positions per slot, in whole pages of ours: every head begins at a page of the system. */
@@ -36,7 +36,7 @@ export function kvShape(
   numSlots: number,
   maxModelLen: number,
 ): KvShape {
-  const elementType = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
+  const elementType = KV_ELEMENT_TYPES[kvCacheDtype];
   const headDim =
     kernels === 'native' ? nativePositionWidth(manifest.headDim, kvCacheDtype) : manifest.headDim;
   let pageLength = BLOCK_SIZE;

@@ -20,8 +20,19 @@ export const ACTIVATION_DTYPES = ['float32', 'float16'] as const;
 export type ActivationDtype = (typeof ACTIVATION_DTYPES)[number];
 
 /** Number formats that the KV cache can have. */
-export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8'] as const;
+export const KV_CACHE_DTYPES = ['float32', 'float16', 'int8', 'int4'] as const;
 export type KvCacheDtype = (typeof KV_CACHE_DTYPES)[number];
+
+/** Those that our own kernels alone have. */
+export const NATIVE_KV_CACHE_DTYPES: ReadonlySet<string> = new Set(['float16', 'int4']);
+
+/** Types of ONNX that a KV cache's tensors have: of int4, whatever its bytes hold. */
+export const KV_ELEMENT_TYPES = {
+  float32: 'float',
+  float16: 'float16',
+  int8: 'int8',
+  int4: 'int8',
+} as const satisfies Record<KvCacheDtype, string>;
 
 /** Kernels that compute a graph's products and attention. */
 export const KERNEL_SETS = ['onnxruntime', 'native'] as const;

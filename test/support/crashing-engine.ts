@@ -17,6 +17,7 @@ export const COMPUTED: readonly (readonly [Precision, KvCacheDtype, KernelSet])[
   ['int8', 'float32', 'native'],
   ['int8', 'int8', 'native'],
   ['int4', 'float16', 'native'],
+  ['int8', 'int4', 'native'],
 ];
 
 /** The embedded model summit. */

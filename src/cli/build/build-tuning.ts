@@ -1,5 +1,5 @@
 import { loadavg } from 'node:os';
-import type { BuiltModel } from '../../model/manifest.ts';
+import { type BuiltModel, NATIVE_KV_CACHE_DTYPES } from '../../model/manifest.ts';
 import { usableCores } from '../../engine/cpu/usable-cores.ts';
 import { autotune, type Tried, tuningStages } from './autotune.ts';
 import { buildWithProgress } from '../../serving/loading/build-model.ts';
@@ -44,7 +44,8 @@ export async function tuneBuild(
     return buildWithProgress(source, formats, kvCacheDtype);
   };
   const maxModelLen = Math.min(flags.maxModelLen ?? 1024, config.maxPositionEmbeddings, 1024);
-  const hasNative = own === 'native' && flags.kernels === 'auto' && kvCacheDtype !== 'float16';
+  const hasNative =
+    own === 'native' && flags.kernels === 'auto' && !NATIVE_KV_CACHE_DTYPES.has(kvCacheDtype);
   const { settings, tried } = await autotune(
     {
       kernels: own,

@@ -15,7 +15,7 @@ import { quantizeActivations } from './export-matmuls.ts';
 import { HIDDEN_OUTPUT } from '../graph/decoder-parts.ts';
 import { cast } from '../quantize/float-matrix.ts';
 import { declareKvScales, type LayerKvScales } from '../graph/kv-scales.ts';
-import type { KvCacheDtype, Precision } from '../manifest.ts';
+import type { ActivationDtype, Precision } from '../manifest.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import { type GroupPrefix, packTokens } from '../graph/token-packing.ts';
 import { packPositions } from '../graph/token-positions.ts';
@@ -42,7 +42,7 @@ export interface ExportConfig {
 export interface ExportFacts {
   readonly precision: Precision;
   /** Type of the KV cache, and of values between nodes. */
-  readonly activationDtype: Exclude<KvCacheDtype, 'int8'>;
+  readonly activationDtype: ActivationDtype;
   readonly numLayers: number;
   readonly numHeads: number;
   readonly numKvHeads: number;

@@ -6,7 +6,7 @@ import { IMAGE_ENDS } from '../graph/image-ends.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { kvLayer, numKvLayers } from '../graph/layer-kinds.ts';
 import { layerKvNames } from '../graph/kv-names.ts';
-import type { KvCacheDtype } from '../manifest.ts';
+import { KV_ELEMENT_TYPES, type KvCacheDtype } from '../manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
 import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
@@ -17,6 +17,7 @@ const OPERATORS = {
   float32: 'Attention',
   float16: 'AttentionFloat16',
   int8: 'AttentionInt8',
+  int4: 'AttentionInt4',
 } as const;
 
 /**
@@ -31,7 +32,7 @@ export function nativeAttention(
 ): DecoderAttention {
   const { numKvHeads, headDim, rmsNormEps } = config;
   const numLayers = numKvLayers(config);
-  const type = kvCacheDtype === 'float32' ? 'float' : kvCacheDtype;
+  const type = KV_ELEMENT_TYPES[kvCacheDtype];
   const width = nativePositionWidth(headDim, kvCacheDtype);
   const cache = { numLayers, numKvHeads, headDim: width, type } as const;
   declareSlotInputs(graph, groups, cache);

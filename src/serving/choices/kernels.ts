@@ -1,5 +1,9 @@
 import type { BuildOptions } from '../../model/build/build-options.ts';
-import { type KvCacheDtype, NATIVE_PRECISIONS } from '../../model/manifest.ts';
+import {
+  type KvCacheDtype,
+  NATIVE_KV_CACHE_DTYPES,
+  NATIVE_PRECISIONS,
+} from '../../model/manifest.ts';
 import type { FoundKernels } from '../../ort/native-kernels.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 import type { Options } from '../../settings/options.ts';
@@ -49,8 +53,8 @@ export async function resolveKernels(
       const why = kernels === 'onnxruntime' ? '--kernels onnxruntime leaves them out' : reason;
       throw new UsageError(`--precision ${circumstances.precision} needs our own kernels: ${why}`);
     }
-    if (kvCacheDtype === 'float16') {
-      throw new UsageError(`--kv-cache-dtype float16 needs our own kernels: ${reason}`);
+    if (NATIVE_KV_CACHE_DTYPES.has(kvCacheDtype)) {
+      throw new UsageError(`--kv-cache-dtype ${kvCacheDtype} needs our own kernels: ${reason}`);
     }
     // Nobody expects our own kernels for a model that they do not support.
     const isTold = unfit === null || kept !== null || kernels === 'onnxruntime';

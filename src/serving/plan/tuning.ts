@@ -9,7 +9,7 @@ import { usableCores } from '../../engine/cpu/usable-cores.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { writingToCache } from '../../model/cache/cache-error.ts';
 import { sha256 } from '../../model/cache/content-hash.ts';
-import { KERNEL_SETS } from '../../model/manifest.ts';
+import { KERNEL_SETS, NATIVE_KV_CACHE_DTYPES } from '../../model/manifest.ts';
 import type { Options } from '../../settings/options.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 
@@ -67,7 +67,7 @@ export function withTuning<F extends TunedFlags>(flags: F, tuning: Tuning | null
   if (tuning === null) return flags;
   const { kernels, threads, maxNumBatchedTokens } = tuning.settings;
   // Our own kernels are what `auto` takes anyway, and where there are none it must not fail.
-  const takesOthers = kernels === 'onnxruntime' && flags.kvCacheDtype !== 'float16';
+  const takesOthers = kernels === 'onnxruntime' && !NATIVE_KV_CACHE_DTYPES.has(flags.kvCacheDtype);
   return {
     ...flags,
     ...(flags.kernels === 'auto' && takesOthers ? { kernels } : {}),

@@ -31,6 +31,8 @@ const FOREIGN_CACHE_TYPES = new Map([
   ['f16', 'use float16'],
   ['f32', 'use float32'],
   ['q8_0', 'use int8'],
+  ['q4_0', 'use int4'],
+  ['q4_1', 'use int4'],
 ]);
 
 /** How many sequences the engine runs, how fast, and what it remembers. */
@@ -66,8 +68,8 @@ export const ENGINE_FLAGS = {
   kvCacheDtype: {
     flags: '--kv-cache-dtype <name>',
     description:
-      'number format of the KV cache: auto, float32, float16 (CPU, with our own kernels) or int8 (CPU)',
-    schema: oneOf(['auto', 'float32', 'float16', 'int8'], FOREIGN_CACHE_TYPES),
+      'number format of the KV cache: auto, float32, float16, int8, or int4; all but float32 on the CPU, float16 and int4 with our own kernels',
+    schema: oneOf(['auto', 'float32', 'float16', 'int8', 'int4'], FOREIGN_CACHE_TYPES),
     default: 'auto',
   },
   prefixCaching: {

@@ -29,16 +29,14 @@ function among(
 }
 
 const onHub = (name: string) => (name.startsWith('hf:') ? name : `hf:${name}`);
-const NO_4_BITS = 'the KV cache has 8 bits at least: use q8_0';
+const NO_OTHER_BITS = 'the KV cache has 8 or 4 bits: use q8_0, q4_0 or q4_1';
 const cacheType = among(
-  { f32: 'float32', f16: 'float16', q8_0: 'int8' },
+  { f32: 'float32', f16: 'float16', q8_0: 'int8', q4_0: 'int4', q4_1: 'int4' },
   {
     bf16: 'there is no bfloat16 here: use f16',
-    q4_0: NO_4_BITS,
-    q4_1: NO_4_BITS,
-    iq4_nl: NO_4_BITS,
-    q5_0: NO_4_BITS,
-    q5_1: NO_4_BITS,
+    iq4_nl: NO_OTHER_BITS,
+    q5_0: NO_OTHER_BITS,
+    q5_1: NO_OTHER_BITS,
   },
 );
 

@@ -44,6 +44,7 @@ describe.each([
   ['int4', 'int8', 'onnxruntime'],
   ['int8', 'int8', 'native'],
   ['int4', 'float16', 'native'],
+  ['int8', 'int4', 'native'],
 ] as const)('%s with a cache of %s on %s', (precision, kvCacheDtype, kernels) => {
   it('a text goes on from memory and from the folder with the bits that it has without them', async () => {
     const model = await models.get('summit', kvCacheDtype, precision, kernels);

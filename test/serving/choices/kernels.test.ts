@@ -43,6 +43,9 @@ describe('--kernels', () => {
     expect(await choose({}, what)).toEqual({ description: null });
     await expect(choose({ kernels: 'native' }, what)).rejects.toThrow(why);
     await expect(choose({ kvCacheDtype: 'float16' }, what)).rejects.toThrow(why);
+    await expect(choose({ kvCacheDtype: 'int4' }, what)).rejects.toThrow(
+      `int4 needs our own kernels`,
+    );
   });
 
   it.each([

@@ -106,8 +106,8 @@ describe('a flag that means something else', () => {
     ['--dtype bfloat16', /^--dtype bfloat16: there is no bfloat16 here: use float16, .*float32/],
     ['--dtype fp4', /^--dtype fp4: expected auto, half, float16, float or float32$/],
     ['--dtype constructor', /^--dtype constructor: expected auto/],
-    ['--cache-type-k q3', /^--cache-type-k q3: expected f32, f16 or q8_0$/],
-    ['-ctv q4_0', /^-ctv q4_0: the KV cache has 8 bits at least: use q8_0$/],
+    ['--cache-type-k q3', /^--cache-type-k q3: expected f32, f16, q8_0, q4_0 or q4_1$/],
+    ['-ctv q5_0', /^-ctv q5_0: the KV cache has 8 or 4 bits: use q8_0, q4_0 or q4_1$/],
     ['--kv-cache-dtype fp8', /^--kv-cache-dtype fp8: there is no fp8 here: use int8/],
     [
       '--reasoning-parser gpt',
@@ -134,8 +134,8 @@ describe('a flag that means something else', () => {
   it('is answered with file and key, where a file has it', async () => {
     const file = await ConfigFile.create();
     const open = async (yaml: string) => file.open('serve', yaml);
-    await expect(open('cache-type-v: q4_0')).rejects.toThrow(
-      `${file.path}: cache-type-v: q4_0: the KV cache has 8 bits`,
+    await expect(open('cache-type-v: q5_0')).rejects.toThrow(
+      `${file.path}: cache-type-v: q5_0: the KV cache has 8 or 4 bits`,
     );
     await expect(open('gpu-memory-utilization: 0.9')).rejects.toThrow(
       `${file.path}: gpu-memory-utilization: use --kv-cache-memory`,
