@@ -47,7 +47,7 @@ const COMPUTED = [
   ['int4', 'float32', 'native', 0.7],
   ['int8', 'float16', 'native', 0.1],
   ['int8', 'int8', 'native', 0.1],
-  ['int8', 'int4', 'native', 0.7],
+  ['int8', 'int4', 'native', 0.5],
 ] as const;
 
 /** All of them, or some: other ones for each family, so that all are there. */
