@@ -222,7 +222,7 @@ constexpr size_t kMaxHeadDim = 512;
 // A tile of int4 has blocks of 32 dimensions, the last one padded. Of a key [blocks][16 dimensions][16 positions]
 // bytes, of a value [16 positions][blocks][16 dimensions]: the low four bits are of dimension i of a block, the high
 // ones of i + 16, and 128 is taken off, since bytes have a sign. Then float16 scales [blocks][16 positions], and
-// likewise the least numbers: a number is its bits * scale + least. It is padded to sixteen bytes a position. Keys are rotated before (see rotate in append.cpp).
+// likewise the least numbers: a number is its bits * scale + least. It is padded to sixteen bytes a position. Heads are rotated before (see rotate in cache.h).
 struct Attention {
   size_t heads;
   size_t kvHeads;
