@@ -18,65 +18,18 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
-import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import type { Precision } from '../../src/model/manifest.ts';
 import { BYTES_PER_WEIGHT } from '../../src/serving/plan/memory.ts';
 import { childrenOf } from '../../test/support/processes.ts';
+import { KNOWN_SHAPES } from './lib/known-shapes.ts';
 import { machineShape } from './lib/machine.ts';
 import { addressOf } from './lib/server-address.ts';
 import { NO_DRAFTS } from './lib/server-process.ts';
 import { printTable } from './lib/table.ts';
 
 const MIB = 2 ** 20;
-const LLAMA = { model_type: 'llama', rms_norm_eps: 1e-5, rope_theta: 500_000, head_dim: 64 };
 
-/** From config.json of each. */
-const SHAPES: Readonly<Record<string, object>> = {
-  'smollm2-135m': PRESETS['smollm2-135m'],
-  'smollm2-360m': {
-    ...PRESETS['smollm2-135m'],
-    hidden_size: 960,
-    intermediate_size: 2560,
-    num_hidden_layers: 32,
-    num_attention_heads: 15,
-    num_key_value_heads: 5,
-  },
-  'llama-3.2-1b': {
-    ...LLAMA,
-    vocab_size: 128_256,
-    hidden_size: 2048,
-    intermediate_size: 8192,
-    num_hidden_layers: 16,
-    num_attention_heads: 32,
-    num_key_value_heads: 8,
-    max_position_embeddings: 8192,
-    tie_word_embeddings: true,
-  },
-  'llama-3.2-3b': {
-    ...LLAMA,
-    vocab_size: 128_256,
-    hidden_size: 3072,
-    intermediate_size: 8192,
-    num_hidden_layers: 28,
-    num_attention_heads: 24,
-    num_key_value_heads: 8,
-    head_dim: 128,
-    max_position_embeddings: 8192,
-    tie_word_embeddings: true,
-  },
-  'mistral-7b': {
-    ...LLAMA,
-    vocab_size: 32_768,
-    hidden_size: 4096,
-    intermediate_size: 14_336,
-    num_hidden_layers: 32,
-    num_attention_heads: 32,
-    num_key_value_heads: 8,
-    head_dim: 128,
-    max_position_embeddings: 8192,
-    tie_word_embeddings: false,
-  },
-};
+const SHAPES: Readonly<Record<string, object>> = KNOWN_SHAPES;
 
 const SHOWN = ['fp32', 'fp16', 'int8', 'int4'] as const;
 /** Bytes per second of two cores' memory, and the share of it that our kernels get (docs/benchmarks.md#roofline). */
