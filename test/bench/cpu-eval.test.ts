@@ -186,6 +186,7 @@ describe('serverCommand', () => {
     path: '/m',
     concurrency: 4,
     context: 1024,
+    longest: 8192,
     threads: 2,
     port: 1,
     cacheFolder: '/c',
@@ -193,7 +194,7 @@ describe('serverCommand', () => {
   const programs = { chairlift: 'main.js', llamaServer: '/l/llama-server', vllmPython: 'python3' };
 
   it.each([
-    ['chairlift-int4', '--max-model-len 1024 --max-num-seqs 4 --threads 2 --no-prefix-caching'],
+    ['chairlift-int4', '--max-model-len 8192 --max-num-seqs 4 --threads 2 --no-prefix-caching'],
     ['llama-q8_0', '--parallel 4 --ctx-size 4096 --threads 2 --threads-batch 2 --no-cache-prompt'],
     ['vllm-bf16', '--max-model-len 1024 --max-num-seqs 4 --no-enable-prefix-caching'],
   ])('gives %s as much, and no caches of prefixes', (server, flags) => {

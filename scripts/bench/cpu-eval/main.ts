@@ -18,7 +18,7 @@ import { machineShape } from '../lib/machine.ts';
 import { svg } from './chart.ts';
 import { prepareCheckpoint } from './checkpoints.ts';
 import { runGuidellm } from './guidellm.ts';
-import { planCells, type PlannedCell, resultFile, SERVERS } from './plan.ts';
+import { CELLS, planCells, type PlannedCell, resultFile, SERVERS } from './plan.ts';
 import { markdown } from './report.ts';
 import { type CellResult, readResult, readResults } from './results.ts';
 import { serverCommand, startServer } from './servers.ts';
@@ -44,6 +44,10 @@ const { values } = parseArgs({
   },
 });
 
+/** Tokens by which a prompt may be longer than GuideLLM was asked for. */
+const SLACK = 16;
+const LONGEST = Math.max(...Object.values(CELLS).map(({ prompt, output }) => prompt + output));
+
 const folder = resolve(values.folder);
 const results = join(folder, 'results');
 const reports = join(folder, 'guidellm');
@@ -60,13 +64,15 @@ async function measure(cell: PlannedCell): Promise<CellResult['figures']> {
   const kind = SERVERS[cell.server];
   if (kind === undefined) throw new Error(`no server ${cell.server}`);
   const { model, prompt, output, concurrency } = cell;
+  const positions = KNOWN_SHAPES[model].max_position_embeddings;
   const tokenizer = await prepareCheckpoint(models, model, 'bf16');
   const path = await prepareCheckpoint(models, model, kind.precision);
   const setup = {
     name: model,
     path,
     concurrency,
-    context: prompt + output,
+    context: Math.min(prompt + output + SLACK, positions),
+    longest: Math.min(LONGEST + SLACK, positions),
     threads,
     port,
     cacheFolder: join(folder, 'builds'),
@@ -76,6 +82,7 @@ async function measure(cell: PlannedCell): Promise<CellResult['figures']> {
   if (kind.program === 'chairlift') await (await startServer(command, port)).close();
   const server = await startServer(command, port);
   try {
+    await warmUp(server.url, model);
     const figures = await runGuidellm({
       program: values.guidellm,
       url: server.url,
@@ -94,6 +101,17 @@ async function measure(cell: PlannedCell): Promise<CellResult['figures']> {
   }
 }
 
+/** The first request brings weights into memory. @throws {Error} if it is refused */
+async function warmUp(url: string, model: string): Promise<void> {
+  const response = await fetch(`${url}/v1/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model, prompt: 'A first request.', max_tokens: 4 }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`the first request: ${text}`);
+}
+
 async function runCell(cell: PlannedCell): Promise<void> {
   const path = join(results, resultFile(cell));
   const known = await readResult(path);
@@ -109,6 +127,9 @@ async function runCell(cell: PlannedCell): Promise<void> {
   const rate = figures?.outputTokensPerSecond.toFixed(1) ?? 'failed';
   console.log(`${date} ${resultFile(cell)}: ${rate}`);
 }
+
+// Takes the server that runs with it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 await mkdir(results, { recursive: true });
 await mkdir(reports, { recursive: true });

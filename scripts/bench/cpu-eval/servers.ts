@@ -14,8 +14,9 @@ export interface Setup {
   /** A checkpoint's folder or file. */
   readonly path: string;
   readonly concurrency: number;
-  /** Longest prompt plus output, in tokens. */
+  /** Longest prompt plus output, in tokens, of this cell and of any cell: a build depends on the latter. */
   readonly context: number;
+  readonly longest: number;
   readonly threads: number;
   readonly port: number;
   /** Chairlift's builds. */
@@ -46,11 +47,11 @@ export function serverCommand(
   setup: Setup,
   programs: Programs,
 ): Command {
-  const { name, path, concurrency, context, threads, port, cacheFolder } = setup;
+  const { name, path, concurrency, context, longest, threads, port, cacheFolder } = setup;
   const shared = ['--host', '127.0.0.1', '--port', String(port)];
   if (program === 'chairlift') {
     const model = ['--model', path, '--served-model-name', name, '--precision', precision];
-    const size = ['--max-model-len', context, '--max-num-seqs', concurrency, '--threads', threads];
+    const size = ['--max-model-len', longest, '--max-num-seqs', concurrency, '--threads', threads];
     const off = ['--no-prefix-caching', NO_DRAFTS];
     const other = ['--cache-dir', cacheFolder, '--log-level', 'warn'];
     const args = ['serve', ...model, ...shared, ...size.map(String), ...off, ...other];
@@ -104,11 +105,14 @@ export async function startServer(command: Command, port: number): Promise<Runni
     stream.on('data', (chunk: Buffer) => (printed = (printed + String(chunk)).slice(-KEPT)));
   }
   const closed = once(child, 'close');
+  const stop = () => child.kill('SIGTERM');
+  process.once('exit', stop);
   const url = `http://127.0.0.1:${port}`;
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const close = async () => {
-    if (!hasEnded()) child.kill('SIGTERM');
+    if (!hasEnded()) stop();
     await closed;
+    process.off('exit', stop);
   };
   while (!(await isReady(url))) {
     if (hasEnded()) throw new Error(`the server ended: ${printed}`);
