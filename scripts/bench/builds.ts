@@ -1,9 +1,9 @@
 /**
  * How long it takes to build a model, and how much memory, by precision and by number of threads: on a
- * checkpoint in bfloat16 with the shape of Qwen 2.5 and random weights, which is written to a temporary folder
- * first (1.0 GB for 0.5b, 3.1 GB for 1.5b) and removed afterwards.
+ * checkpoint in bfloat16 with a well-known shape and random weights, which is written to a temporary folder first
+ * (1.0 GB for qwen2.5-0.5b, 3.1 GB for qwen2.5-1.5b) and removed afterwards.
  *
- *   npx tsx scripts/bench/builds.ts [--shape 0.5b|1.5b] [--precisions int4,int8,fp32] [--threads 1,2] [--json]
+ *   npx tsx scripts/bench/builds.ts [--shape qwen2.5-0.5b] [--precisions int4,int8,fp32] [--threads 1,2] [--json]
  *
  * Each build is a process of its own over an empty cache folder. Hashes of the weights are known beforehand, as
  * they are when a model is built in another precision; the file's pages are in the system's cache.
@@ -20,12 +20,13 @@ import { contentHash } from '../../src/model/cache/content-hash.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { machineShape } from './lib/machine.ts';
-import { SHAPES, writeMadeUpCheckpoint } from './lib/made-up-checkpoint.ts';
+import { KNOWN_SHAPES } from './lib/known-shapes.ts';
+import { writeMadeUpCheckpoint } from './lib/made-up-checkpoint.ts';
 import { printTable } from './lib/table.ts';
 
 const { values } = parseArgs({
   options: {
-    shape: { type: 'string', default: '0.5b' },
+    shape: { type: 'string', default: 'qwen2.5-0.5b' },
     precisions: { type: 'string', default: 'int4,int8,fp32' },
     threads: { type: 'string', default: `1,${availableParallelism()}` },
     json: { type: 'boolean', default: false },
@@ -92,8 +93,8 @@ async function buildOnce(folder: string, cache: string, precision: Precision, th
 }
 
 async function measureAll(): Promise<void> {
-  const shape = Object.entries(SHAPES).find(([name]) => name === values.shape)?.[1];
-  if (shape === undefined) throw new Error(`--shape is of ${Object.keys(SHAPES).join(', ')}`);
+  const shape = Object.entries(KNOWN_SHAPES).find(([name]) => name === values.shape)?.[1];
+  if (shape === undefined) throw new Error(`--shape is of ${Object.keys(KNOWN_SHAPES).join(', ')}`);
   const work = await mkdtemp(join(tmpdir(), 'chairlift-builds-'));
   try {
     const folder = join(work, 'model');
@@ -124,7 +125,7 @@ function report(builds: readonly Build[]): void {
     console.log(JSON.stringify(builds, null, 2));
     return;
   }
-  console.log(`Qwen 2.5 ${values.shape}, random weights in bfloat16; ${machineShape()}\n`);
+  console.log(`${values.shape}, random weights in bfloat16; ${machineShape()}\n`);
   const rows = builds.map((build) => [
     build.precision,
     String(build.threads),

@@ -1,7 +1,8 @@
 /**
  * Memory and speed of a server by model size and precision. First what docs/sizing.md's formulas give for
  * well-known shapes; then, of the cases that are named, what a real server with random weights of that shape
- * takes: resident memory once it is ready and at most while streams run, and tokens per second. Linux.
+ * takes: resident memory once it is ready and at most while streams run, beside what `chairlift fit` says of
+ * them (a server without a model, weights, KV cache of the streams), and tokens per second. Linux.
  *
  *   npm run build && npx tsx scripts/bench/sizing.ts [--cases summit:int8,smollm2-135m:int8] [--streams 16] [--prompt-len 512]
  *     [--output-len 64]
@@ -18,65 +19,18 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
-import { PRESETS } from '../../src/model/huggingface/presets.ts';
-import type { Precision } from '../../src/model/manifest.ts';
-import { BYTES_PER_WEIGHT } from '../../src/serving/plan/memory.ts';
+import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
+import { BYTES_PER_WEIGHT, SERVER_BYTES } from '../../src/serving/plan/memory.ts';
 import { childrenOf } from '../../test/support/processes.ts';
+import { KNOWN_SHAPES } from './lib/known-shapes.ts';
 import { machineShape } from './lib/machine.ts';
 import { addressOf } from './lib/server-address.ts';
 import { NO_DRAFTS } from './lib/server-process.ts';
 import { printTable } from './lib/table.ts';
 
 const MIB = 2 ** 20;
-const LLAMA = { model_type: 'llama', rms_norm_eps: 1e-5, rope_theta: 500_000, head_dim: 64 };
 
-/** From config.json of each. */
-const SHAPES: Readonly<Record<string, object>> = {
-  'smollm2-135m': PRESETS['smollm2-135m'],
-  'smollm2-360m': {
-    ...PRESETS['smollm2-135m'],
-    hidden_size: 960,
-    intermediate_size: 2560,
-    num_hidden_layers: 32,
-    num_attention_heads: 15,
-    num_key_value_heads: 5,
-  },
-  'llama-3.2-1b': {
-    ...LLAMA,
-    vocab_size: 128_256,
-    hidden_size: 2048,
-    intermediate_size: 8192,
-    num_hidden_layers: 16,
-    num_attention_heads: 32,
-    num_key_value_heads: 8,
-    max_position_embeddings: 8192,
-    tie_word_embeddings: true,
-  },
-  'llama-3.2-3b': {
-    ...LLAMA,
-    vocab_size: 128_256,
-    hidden_size: 3072,
-    intermediate_size: 8192,
-    num_hidden_layers: 28,
-    num_attention_heads: 24,
-    num_key_value_heads: 8,
-    head_dim: 128,
-    max_position_embeddings: 8192,
-    tie_word_embeddings: true,
-  },
-  'mistral-7b': {
-    ...LLAMA,
-    vocab_size: 32_768,
-    hidden_size: 4096,
-    intermediate_size: 14_336,
-    num_hidden_layers: 32,
-    num_attention_heads: 32,
-    num_key_value_heads: 8,
-    head_dim: 128,
-    max_position_embeddings: 8192,
-    tie_word_embeddings: false,
-  },
-};
+const SHAPES: Readonly<Record<string, object>> = KNOWN_SHAPES;
 
 const SHOWN = ['fp32', 'fp16', 'int8', 'int4'] as const;
 /** Bytes per second of two cores' memory, and the share of it that our kernels get (docs/benchmarks.md#roofline). */
@@ -164,6 +118,14 @@ async function decode(url: string, streams: number): Promise<number> {
   return (streams * outputTokens * 1000) / (performance.now() - startedAt);
 }
 
+/** Bytes by the formulas that `fit` and docs/sizing.md have. @param kvBytes of all streams */
+function stated(name: string, precision: string, kvBytes: number): number {
+  const known = PRECISIONS.find((each) => each === precision);
+  const shape = SHAPES[name];
+  if (known === undefined || shape === undefined) return NaN;
+  return SERVER_BYTES + sizes(name, shape).weights(known) + kvBytes;
+}
+
 async function measure(name: string, model: readonly string[], precision: string) {
   const flags = ['--port=0', '--log-level=warn', NO_DRAFTS, '--precision', precision, ...model];
   const child = spawn(process.execPath, ['dist/cli/main.js', 'serve', ...flags], {
@@ -179,12 +141,18 @@ async function measure(name: string, model: readonly string[], precision: string
     const bytesPerToken = first.engine.kv_cache_bytes / first.engine.kv_cache_tokens;
     const one = await decode(url, 1);
     const all = await decode(url, numStreams);
+    const kvBytes = numStreams * (promptTokens + outputTokens) * bytesPerToken;
+    const most = memory(child.pid, 'VmHWM') + memory(engine, 'VmHWM');
+    const fit = stated(name, precision, kvBytes) / MIB;
     return [
       `${name} ${precision}`,
       `${memory(child.pid, 'VmRSS').toFixed(0)} MiB`,
       `${ready.toFixed(0)} MiB`,
-      `${((numStreams * (promptTokens + outputTokens) * bytesPerToken) / MIB).toFixed(0)} MiB`,
+      `${(kvBytes / MIB).toFixed(0)} MiB`,
       `${memory(engine, 'VmHWM').toFixed(0)} MiB`,
+      `${most.toFixed(0)} MiB`,
+      `${fit.toFixed(0)} MiB`,
+      `${(100 * (fit / most - 1)).toFixed(1)}%`,
       one.toFixed(0),
       all.toFixed(0),
     ];
@@ -220,6 +188,9 @@ if (rows.length > 0) {
       'engine, ready',
       `KV of ${numStreams} streams`,
       'engine, at most',
+      'together',
+      'fit says',
+      'which is off by',
       'tokens/s, 1 stream',
       `${numStreams} streams`,
     ],

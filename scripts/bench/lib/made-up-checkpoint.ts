@@ -1,70 +1,113 @@
-import { open } from 'node:fs/promises';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { layerTensorNames } from '../../../src/model/families/family.ts';
 import { layerMatrices } from '../../../src/model/graph/layer-matrices.ts';
-import { Draws } from './random.ts';
-
-const COMMON = {
-  model_type: 'qwen2',
-  vocab_size: 151_936,
-  head_dim: 64,
-  max_position_embeddings: 32_768,
-  rope_theta: 1_000_000,
-  rms_norm_eps: 1e-6,
-  tie_word_embeddings: true,
-};
-
-/** Shapes of Qwen 2.5, by their names there. */
-export const SHAPES = {
-  '0.5b': {
-    ...COMMON,
-    hidden_size: 896,
-    intermediate_size: 4864,
-    num_hidden_layers: 24,
-    num_attention_heads: 14,
-    num_key_value_heads: 2,
-  },
-  '1.5b': {
-    ...COMMON,
-    hidden_size: 1536,
-    intermediate_size: 8960,
-    num_hidden_layers: 28,
-    num_attention_heads: 12,
-    num_key_value_heads: 2,
-    head_dim: 128,
-  },
-} as const;
+import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
+import { SHARD_INDEX, SINGLE_FILE } from '../../../src/model/huggingface/safetensors.ts';
 
 /** Values that are drawn: all tensors are made of them, each from another place on. */
 const DRAWN = 4_194_301;
+/** Bytes of a file, unless one tensor has more. */
+const SHARD_BYTES = 2 ** 31;
+/** 1 in bfloat16, little-endian. */
+const ONE = Buffer.from([0x80, 0x3f]);
 
-/** Writes a checkpoint in bfloat16 with random weights: config.json and one safetensors file. */
-export async function writeMadeUpCheckpoint(
-  folder: string,
-  shape: (typeof SHAPES)[keyof typeof SHAPES],
-): Promise<void> {
+type Tensors = ReadonlyMap<string, readonly number[]>;
+
+/**
+ * Writes a checkpoint in bfloat16 with random weights: config.json and safetensors, in shards where they are
+ * large. Matrices and biases are bell-shaped around 0 with standard deviation 0.02, norms are 1.
+ * @param shape a config.json of a family whose layers attend and have an MLP
+ */
+export async function writeMadeUpCheckpoint(folder: string, shape: object): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'config.json'), JSON.stringify(shape));
-  const tensors = tensorShapes(shape);
+  const stated = { ...shape, torch_dtype: 'bfloat16' };
+  await writeFile(join(folder, 'config.json'), JSON.stringify(stated));
+  const shards = inShards(tensorShapes(parseDecoderConfig(shape, 'the shape')));
+  const drawn = await drawnBytes();
+  const numbered = (index: number) =>
+    `model-${digits(index + 1)}-of-${digits(shards.length)}.safetensors`;
+  const names = shards.map((_, index) => (shards.length === 1 ? SINGLE_FILE : numbered(index)));
+  for (const [index, shard] of shards.entries()) {
+    await writeShard(join(folder, names[index] ?? ''), shard, drawn, index);
+  }
+  if (shards.length === 1) return;
+  const files = shards.flatMap((shard, index) =>
+    [...shard.keys()].map((name) => [name, names[index]]),
+  );
+  const index = { metadata: {}, weight_map: Object.fromEntries(files) };
+  await writeFile(join(folder, SHARD_INDEX), JSON.stringify(index));
+}
+
+/** Every tensor of a decoder whose layers attend and have an MLP, by its name in safetensors. */
+export function tensorShapes(config: DecoderConfig): Map<string, number[]> {
+  const { family, vocabSize, hiddenSize, headDim, numLayers } = config;
+  const { embedding, finalNorm, lmHead } = family.tensors;
+  const tensors = new Map([[`${embedding}.weight`, [vocabSize, hiddenSize]]]);
+  for (let layer = 0; layer < numLayers; layer++) {
+    const [queryKeyValue, ...others] = layerMatrices(config, layer);
+    for (const source of [queryKeyValue, ...others]) {
+      for (const { name, rows } of source?.tensors ?? []) {
+        tensors.set(name, [rows, source?.columns ?? 0]);
+        const isBiased = source === queryKeyValue && config.queryKeyValueBias;
+        if (isBiased) tensors.set(name.replace(/weight$/, 'bias'), [rows]);
+      }
+    }
+    const { attentionNorm, mlpNorm, headNorms } = layerTensorNames(family, layer);
+    for (const name of [attentionNorm, mlpNorm]) {
+      if (name !== null) tensors.set(`${name}.weight`, [hiddenSize]);
+    }
+    for (const name of headNorms === null ? [] : [headNorms.query, headNorms.key]) {
+      tensors.set(`${name}.weight`, [headDim]);
+    }
+  }
+  tensors.set(`${finalNorm}.weight`, [hiddenSize]);
+  if (!config.tieWordEmbeddings) tensors.set(`${lmHead}.weight`, [vocabSize, hiddenSize]);
+  return tensors;
+}
+
+function inShards(tensors: Tensors): Map<string, readonly number[]>[] {
+  const shards: Map<string, readonly number[]>[] = [];
+  let free = 0;
+  for (const [name, dims] of tensors) {
+    const bytes = byteLength(dims);
+    if (bytes > free) {
+      shards.push(new Map());
+      free = SHARD_BYTES;
+    }
+    shards.at(-1)?.set(name, dims);
+    free -= bytes;
+  }
+  return shards;
+}
+
+async function writeShard(
+  path: string,
+  tensors: Tensors,
+  drawn: Uint8Array,
+  seed: number,
+): Promise<void> {
   const header: Record<string, object> = {};
   let end = 0;
   for (const [name, dims] of tensors) {
-    const bytes = 2 * dims.reduce((product, dim) => product * dim, 1);
+    const bytes = byteLength(dims);
     header[name] = { dtype: 'BF16', shape: dims, data_offsets: [end, end + bytes] };
     end += bytes;
   }
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(text.length));
-  const file = await open(join(folder, 'model.safetensors'), 'w');
+  const file = await open(path, 'w');
   try {
     await file.writev([length, text]);
-    const drawn = drawnBytes();
-    let place = 0;
-    for (let written = 0; written < end;) {
-      const piece = drawn.subarray(place, place + end - written);
-      written += (await file.write(piece)).bytesWritten;
+    let place = (2 * 611_953 * seed) % drawn.length;
+    for (const [name, dims] of tensors) {
+      if (name.endsWith('norm.weight')) {
+        await file.write(Buffer.alloc(byteLength(dims), ONE));
+        continue;
+      }
+      await writeDrawn(file, byteLength(dims), drawn, place);
       place = (place + 2 * 1_000_003) % drawn.length;
     }
   } finally {
@@ -72,29 +115,31 @@ export async function writeMadeUpCheckpoint(
   }
 }
 
-function tensorShapes(shape: (typeof SHAPES)[keyof typeof SHAPES]): Map<string, number[]> {
-  const config = parseDecoderConfig(shape, 'the shape');
-  const { hidden_size: hidden, num_hidden_layers: numLayers } = shape;
-  const tensors = new Map([['model.embed_tokens.weight', [shape.vocab_size, hidden]]]);
-  for (let layer = 0; layer < numLayers; layer++) {
-    const [queryKeyValue, ...others] = layerMatrices(config, layer);
-    for (const source of [queryKeyValue, ...others]) {
-      for (const { name, rows } of source?.tensors ?? []) {
-        tensors.set(name, [rows, source?.columns ?? 0]);
-        if (source === queryKeyValue) tensors.set(name.replace(/weight$/, 'bias'), [rows]);
-      }
-    }
-    const prefix = `model.layers.${layer}`;
-    tensors.set(`${prefix}.input_layernorm.weight`, [hidden]);
-    tensors.set(`${prefix}.post_attention_layernorm.weight`, [hidden]);
+async function writeDrawn(
+  file: FileHandle,
+  bytes: number,
+  drawn: Uint8Array,
+  from: number,
+): Promise<void> {
+  let place = from;
+  for (let written = 0; written < bytes;) {
+    const piece = drawn.subarray(place, place + bytes - written);
+    written += (await file.write(piece)).bytesWritten;
+    place = (place + piece.length) % drawn.length;
   }
-  return tensors.set('model.norm.weight', [hidden]);
 }
 
-/** Normal, of standard deviation 0.02. */
-function drawnBytes(): Uint8Array {
-  const draws = new Draws(1);
-  const values = Float32Array.from({ length: DRAWN }, () => 0.02 * draws.normal());
+function byteLength(dims: readonly number[]): number {
+  return 2 * dims.reduce((product, dim) => product * dim, 1);
+}
+
+function digits(number: number): string {
+  return String(number).padStart(5, '0');
+}
+
+/** Bell-shaped, of standard deviation 0.02. */
+async function drawnBytes(): Promise<Uint8Array> {
+  const values = await new RandomWeights(1).get('drawn', [DRAWN]);
   const bits = new Uint32Array(values.buffer);
   const halves = Uint16Array.from(bits, (word) => word >>> 16);
   return new Uint8Array(halves.buffer);

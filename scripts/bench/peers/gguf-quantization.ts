@@ -34,28 +34,41 @@ export function quantize(type: GgufType, values: Float32Array): Uint8Array {
   return bytes;
 }
 
+// Loops over indices: checkpoints of billions of weights go through these.
+
 function scaleOf8(weights: Float32Array): number {
-  return weights.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127;
+  let most = 0;
+  for (let index = 0; index < weights.length; index++) {
+    most = Math.max(most, Math.abs(weights[index] ?? 0));
+  }
+  return most / 127;
 }
 
 /** The weight that is farthest from 0 becomes -8, so the scale has a sign. */
 function scaleOf4(weights: Float32Array): number {
-  return weights.reduce((far, value) => (Math.abs(value) > Math.abs(far) ? value : far), 0) / -8;
+  let far = 0;
+  for (let index = 0; index < weights.length; index++) {
+    const value = weights[index] ?? 0;
+    if (Math.abs(value) > Math.abs(far)) far = value;
+  }
+  return far / -8;
 }
 
 function write8(weights: Float32Array, scale: number, target: Uint8Array): void {
-  for (const [index, value] of weights.entries()) {
-    target[index] = scale === 0 ? 0 : Math.round(value / scale);
+  for (let index = 0; index < weights.length; index++) {
+    target[index] = scale === 0 ? 0 : Math.round((weights[index] ?? 0) / scale);
   }
 }
 
 /** The first half of a block in the low nibbles, the second in the high ones. */
 function write4(weights: Float32Array, scale: number, target: Uint8Array): void {
-  const level = (value: number) =>
-    scale === 0 ? 8 : Math.min(15, Math.floor(value / scale + 8.5));
   for (let index = 0; index < BLOCK / 2; index++) {
-    const low = level(weights[index] ?? 0);
-    const high = level(weights[index + BLOCK / 2] ?? 0);
+    const low = level(weights[index] ?? 0, scale);
+    const high = level(weights[index + BLOCK / 2] ?? 0, scale);
     target[index] = low | (high << 4);
   }
+}
+
+function level(value: number, scale: number): number {
+  return scale === 0 ? 8 : Math.min(15, Math.floor(value / scale + 8.5));
 }
