@@ -9,7 +9,7 @@ import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { KernelSet, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
 import { FAMILY_FIXTURES } from '../support/families.ts';
 import { deviation, readReferences, Text } from '../support/family-text.ts';
-import { orLong } from '../support/long-runs.ts';
+import { everyOrLong, orLong } from '../support/long-runs.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
 const cache = await temporaryCache();
@@ -58,9 +58,10 @@ function computedFor(family: number) {
   return all.slice(0, number);
 }
 
-const FAMILIES = readdirSync(FAMILY_FIXTURES)
-  .toSorted()
-  .map((name, index) => ({ name, index }));
+const FAMILIES = everyOrLong(3, readdirSync(FAMILY_FIXTURES).toSorted()).map((name, index) => ({
+  name,
+  index,
+}));
 
 describe.each(FAMILIES)('$name', ({ name, index }) => {
   it('gives the logits and greedy tokens of Transformers', async () => {

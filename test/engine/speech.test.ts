@@ -7,6 +7,7 @@ import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
 import { deviation } from '../support/adapter-texts.ts';
+import { everyOrLong } from '../support/long-runs.ts';
 import { LINUX, needs } from '../support/needs.ts';
 import { MAX_SEQS } from '../support/crashing-engine.ts';
 import {
@@ -83,7 +84,7 @@ function run(
 const tokensOf = ({ outputs }: Run) =>
   Array.from(outputs.values(), (all) => all.map(({ tokenId }) => tokenId));
 
-describe.each(SPEECH_MODELS)('%s', (name) => {
+describe.each(everyOrLong(3, SPEECH_MODELS))('%s', (name) => {
   it('has the parameters that Transformers counts', async () => {
     const { parameters } = await speechReference(name);
     expect((await build(name)).manifest.numParameters).toBe(parameters.decoder);

@@ -8,6 +8,7 @@ import { countParameters } from '../../src/model/huggingface/parameter-count.ts'
 import { tensorShapes } from '../support/gguf-family.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { deviation, HYBRID_FIXTURES, readReferences } from '../support/family-text.ts';
+import { everyOrLong } from '../support/long-runs.ts';
 import { StateRun } from '../support/state-run.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
@@ -42,7 +43,8 @@ const COMPUTED: readonly [string, Built, number][] = [
   ['int4-mixed', { ...int8, precision: 'int4-mixed' }, 0.7],
 ];
 
-describe.each(readdirSync(HYBRID_FIXTURES).toSorted())('%s', (name) => {
+// Every third has another kind of state.
+describe.each(everyOrLong(3, readdirSync(HYBRID_FIXTURES).toSorted()))('%s', (name) => {
   test('has as many parameters as its checkpoint', async () => {
     const folder = await inspectModelFolder(join(HYBRID_FIXTURES, name));
     if (folder.kind !== 'huggingface') throw new TypeError('a folder of safetensors');

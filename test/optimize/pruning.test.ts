@@ -18,6 +18,7 @@ import {
   SMALL_SHAPE,
   SPARSITY,
 } from '../support/optimized.ts';
+import { everyOrLong } from '../support/long-runs.ts';
 import { referenceLogits } from '../support/reference-llama.ts';
 import { floatTensor, writeSafetensors } from '../support/safetensors-writer.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
@@ -208,31 +209,31 @@ test('layers that are removed are missing, the others have new numbers', async (
   await weights.close();
 });
 
-test('a re-fit brings a model nearer to what it was', async () => {
-  const foothill = { kind: 'folder', path: 'models/foothill' } as const;
-  const { texts } = await readEvalFile('models/summit/eval.jsonl');
-  const tokenizer = await TextTokenizer.load('models/foothill');
-  const encoded = texts
-    .slice(0, 20)
-    .map((text) => tokenizer.encode(text, { addSpecialTokens: true }));
-  const calibration = { from: 'eval.jsonl', texts: encoded };
-  const more = { numTokens: 2048, calibration, evaluation: calibration };
-  const perplexity = async (step: Step) => {
-    const { report } = await optimized(foothill, [step], more);
-    return report.after.perplexity / report.before.perplexity;
-  };
-  const mlp: Step = { ...PRUNE_MLP, share: 0.4 };
-  const refitted = await perplexity(mlp);
-  expect(refitted).toBeGreaterThan(1);
-  expect(await perplexity({ ...mlp, refit: false })).toBeGreaterThan(refitted);
-  const layers: Step = {
-    step: 'prune-layers',
-    amount: { kind: 'count', count: 1 },
-    refit: true,
-  };
-  const healed = await perplexity(layers);
-  expect(await perplexity({ ...layers, refit: false })).toBeGreaterThan(healed);
-});
+const REFITTED: readonly Step[] = [
+  { ...PRUNE_MLP, share: 0.4 },
+  { step: 'prune-layers', amount: { kind: 'count', count: 1 }, refit: true },
+];
+
+test.each(everyOrLong(2, REFITTED))(
+  'a re-fit of $step brings a model nearer to what it was',
+  async (step) => {
+    const foothill = { kind: 'folder', path: 'models/foothill' } as const;
+    const { texts } = await readEvalFile('models/summit/eval.jsonl');
+    const tokenizer = await TextTokenizer.load('models/foothill');
+    const encoded = texts
+      .slice(0, 20)
+      .map((text) => tokenizer.encode(text, { addSpecialTokens: true }));
+    const calibration = { from: 'eval.jsonl', texts: encoded };
+    const more = { numTokens: 2048, calibration, evaluation: calibration };
+    const perplexity = async (refit: boolean) => {
+      const { report } = await optimized(foothill, [{ ...step, refit } as Step], more);
+      return report.after.perplexity / report.before.perplexity;
+    };
+    const refitted = await perplexity(true);
+    expect(refitted).toBeGreaterThan(1);
+    expect(await perplexity(false)).toBeGreaterThan(refitted);
+  },
+);
 
 test('of families with fused matrices and other norms, what is made is served', async () => {
   const steps: Step[] = [
@@ -240,7 +241,7 @@ test('of families with fused matrices and other norms, what is made is served', 
     { step: 'prune-layers', amount: { kind: 'count', count: 1 }, refit: true },
     { step: 'sparsity', pattern: '2:4', criterion: 'wanda', blockSize: 1, refit: false },
   ];
-  for (const name of ['phi3', 'gemma3', 'granite-hybrid', 'smollm3']) {
+  for (const name of everyOrLong(2, ['phi3', 'gemma3', 'granite-hybrid', 'smollm3'])) {
     const source = { kind: 'folder', path: `test/fixtures/families/${name}` } as const;
     const { path, report } = await optimized(source, steps);
     expect(report.after.zeros, name).toBeCloseTo(0.5, 2);

@@ -22,6 +22,7 @@ import {
 import { DecoderRun } from '../support/decoder-run.ts';
 import { FAMILY_FIXTURES, LAYERWISE_FAMILIES } from '../support/families.ts';
 import { linearInputs } from '../support/linear-inputs.ts';
+import { everyOrLong } from '../support/long-runs.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const scratch = await mkdtemp(join(tmpdir(), 'chairlift-test-'));
@@ -78,7 +79,7 @@ function deviation(actual: Float32Array, wanted: Float32Array): number {
   return Math.sqrt(square(wanted.map((value, i) => value - (actual[i] ?? NaN))) / square(wanted));
 }
 
-describe.each(LAYERWISE_FAMILIES)('%s', (name) => {
+describe.each(everyOrLong(3, LAYERWISE_FAMILIES))('%s', (name) => {
   test('smoothing leaves float32 logits as they are, and int8 near them', async () => {
     const folder = await inspectModelFolder(join(FAMILY_FIXTURES, name), 64);
     if (folder.kind !== 'huggingface') throw new Error(`${name} has no weights`);

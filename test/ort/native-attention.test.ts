@@ -257,7 +257,7 @@ describe.each(everyOrLong(2, SHAPES))('%j', (shape) => {
   });
 });
 
-describe.each(everyOrLong(2, SHAPES))('%j', (shape) => {
+describe.each(everyOrLong(4, SHAPES))('%j', (shape) => {
   const a = reference(shape);
 
   test.each(TOLERANCES)('with a cache of %s chunks do not matter, nor threads', (type) => {
@@ -282,7 +282,7 @@ const ENDS = Array.from(
   (_, token) => IMAGES.find(([first, end]) => first <= token && token < end)?.[1] ?? 0,
 );
 
-describe.each(everyOrLong(2, SHAPES))('tokens that see all of an image, %j', (shape) => {
+describe.each(everyOrLong(4, SHAPES))('tokens that see all of an image, %j', (shape) => {
   const a = reference(shape);
   let expected: number[];
   beforeAll(() => {

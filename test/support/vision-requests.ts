@@ -64,6 +64,6 @@ export function expectTextsAfterCrashes(
         expect(outputs.get(request.id)?.map(({ tokenId }) => tokenId)).toEqual(greedy);
       }
     }),
-    { numRuns: orLong(10, 100), endOnFailure: true },
+    { numRuns: orLong(5, 100), endOnFailure: true },
   );
 }

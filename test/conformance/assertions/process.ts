@@ -41,6 +41,15 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
     }
   });
 
+  // A server each: for continuous integration; test/smoke/serve.test.ts has some for everybody.
+  if (orLong(false, true)) interrupted(start, isAtWork, env);
+}
+
+function interrupted(
+  start: (...args: string[]) => Promise<{ server: ServerProcess; target: Target }>,
+  isAtWork: (target: Target) => Promise<boolean>,
+  env: NodeJS.ProcessEnv,
+): void {
   test('#14 a failure in mid-stream is an error event, then [DONE] (vLLM)', async () => {
     const { target } = await start('--request-timeout', '0.3');
     // Drafts could make all of one greedy text, which repeats itself, in that time.
@@ -50,28 +59,6 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
     expect(errorIn(events.at(-1))?.message.length).toBeGreaterThan(0);
   });
 
-  // The same as test/smoke/serve.test.ts has for everybody.
-  if (orLong(false, true)) stops(start, isAtWork);
-
-  test('#24 /health is 503 while the model loads (llama.cpp)', async () => {
-    const port = await freePort();
-    const child = runCli(['serve', '--port', String(port), '--log-level', 'warn'], env);
-    const closed = once(child, 'close');
-    const seen: number[] = [];
-    while (!seen.includes(200)) {
-      const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
-      if (response !== null) seen.push(response.status);
-    }
-    child.kill('SIGTERM');
-    await closed;
-    expect(new Set(seen)).toEqual(new Set([503, 200]));
-  });
-}
-
-function stops(
-  start: (...args: string[]) => Promise<{ server: ServerProcess; target: Target }>,
-  isAtWork: (target: Target) => Promise<boolean>,
-): void {
   test('#23 SIGTERM: what is at work finishes, what is new is refused (vLLM)', async () => {
     const { server, target } = await start();
     const running = target.chunks(CHAT, { ...LONG, max_tokens: 1200 });
@@ -93,6 +80,20 @@ function stops(
     await server.stop('SIGTERM');
     expect(performance.now() - startedAt).toBeLessThan(4000);
     await running;
+  });
+
+  test('#24 /health is 503 while the model loads (llama.cpp)', async () => {
+    const port = await freePort();
+    const child = runCli(['serve', '--port', String(port), '--log-level', 'warn'], env);
+    const closed = once(child, 'close');
+    const seen: number[] = [];
+    while (!seen.includes(200)) {
+      const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
+      if (response !== null) seen.push(response.status);
+    }
+    child.kill('SIGTERM');
+    await closed;
+    expect(new Set(seen)).toEqual(new Set([503, 200]));
   });
 }
 

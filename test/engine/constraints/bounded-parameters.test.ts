@@ -9,7 +9,7 @@ import type { ToolCallLayout } from '../../../src/grammar/tool-call-layout.ts';
 import { END, textOfBytes, tokensOfText } from '../../support/byte-vocabulary.ts';
 import { Draws } from '../../support/drawn-tools.ts';
 import { FollowedText, useGrammarThread } from '../../support/followed-text.ts';
-import { orLong } from '../../support/long-runs.ts';
+import { everyOrLong, orLong } from '../../support/long-runs.ts';
 
 const NUM_TEXTS = orLong(6, 60);
 
@@ -97,7 +97,7 @@ async function take(layout: ToolCallLayout, whole: string): Promise<boolean> {
   }
 }
 
-it.each(raw.map((format) => [format.names.join(' '), format] as const))(
+it.each(everyOrLong(2, raw).map((format) => [format.names.join(' '), format] as const))(
   'bounds are kept where calls of %s are as they are written',
   async (_, { layout }) => {
     const written = (args: object): string =>
@@ -109,7 +109,7 @@ it.each(raw.map((format) => [format.names.join(' '), format] as const))(
   },
 );
 
-describe.each(formats.map((format) => [format.names.join(' '), format] as const))(
+describe.each(everyOrLong(2, formats).map((format) => [format.names.join(' '), format] as const))(
   'bounded arguments of %s',
   (_, { layout }) => {
     it('are counted beside the grammar', () => {

@@ -9,7 +9,7 @@ import { draws, FollowedText, useGrammarThread } from '../../support/followed-te
 import { orLong } from '../../support/long-runs.ts';
 
 const MAX_TOKENS = 150;
-const NUM_RUNS = orLong(40, 150);
+const NUM_RUNS = orLong(20, 150);
 
 const thread = useGrammarThread();
 const ajv = new Ajv2020({ strict: false });

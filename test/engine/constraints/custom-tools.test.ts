@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import { TOOL_CALL_FORMATS } from '../../../src/front/tool-calls/formats.ts';
 import { drawCalls, spelled } from '../../support/drawn-calls.ts';
 import { drawTool } from '../../support/drawn-tools.ts';
-import { orLong } from '../../support/long-runs.ts';
+import { everyOrLong, orLong } from '../../support/long-runs.ts';
 import { RandomTextEngine } from '../../support/random-text-engine.ts';
 
 const engine = new RandomTextEngine();
@@ -11,9 +11,11 @@ afterAll(() => engine.grammars.release());
 
 const TOOLS_PER_FORMAT = orLong(3, 5);
 
-it.each(
-  TOOL_CALL_FORMATS.map(({ names, layout }, index) => [names.join(' '), layout, index] as const),
-)('%s', async (name, layout, index) => {
+const FORMATS = TOOL_CALL_FORMATS.map(
+  ({ names, layout }, index) => [names.join(' '), layout, index] as const,
+);
+
+it.each(everyOrLong(2, FORMATS))('%s', async (name, layout, index) => {
   const first = 1 + index * TOOLS_PER_FORMAT;
   const tools = Array.from({ length: TOOLS_PER_FORMAT }, (_, at) => drawTool(first + at));
   const calls = await drawCalls(engine, spelled(layout), name === 'openai', tools, first);

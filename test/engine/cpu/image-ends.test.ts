@@ -9,6 +9,7 @@ import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel } from '../../../src/model/manifest.ts';
 import { bitsOf, MAX_SEQS } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { LINUX, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { visionFolder, visionGguf } from '../../support/vision.ts';
@@ -111,21 +112,24 @@ const FORMATS: readonly Pick<BuildOptions, 'precision' | 'nativeKernels'>[] = [
   { precision: 'int8-blocks', nativeKernels: { kvCacheDtype: 'float16' } },
 ];
 
-it.each(FORMATS)('computes an image at once, whatever the chunks, in %o', async (format) => {
-  const model = await prepareModel(SOURCE, { ...OPTIONS, ...format });
-  const requests = (await requestsOf()).map(({ request }) => request);
-  const whole = run(model, requests, { together: true });
-  for (const maxNumBatchedTokens of [5, 11, 16, 40]) {
-    const cut = run(model, requests, { together: true, maxNumBatchedTokens });
-    expect(bitsOfAll(cut)).toEqual(bitsOfAll(whole));
-    // No more than the budget, but for an image.
-    expect(Math.max(...cut.numTokens)).toBeLessThan(maxNumBatchedTokens + TOKENS);
-  }
-  const flat = run(model, requests.map(causal), { together: true });
-  for (const [index, bits] of bitsOfAll(flat).entries()) {
-    expect(bits).not.toEqual(bitsOfAll(whole)[index]);
-  }
-});
+it.each(everyOrLong(2, FORMATS))(
+  'computes an image at once, whatever the chunks, in %o',
+  async (format) => {
+    const model = await prepareModel(SOURCE, { ...OPTIONS, ...format });
+    const requests = (await requestsOf()).map(({ request }) => request);
+    const whole = run(model, requests, { together: true });
+    for (const maxNumBatchedTokens of everyOrLong(2, [5, 11, 16, 40])) {
+      const cut = run(model, requests, { together: true, maxNumBatchedTokens });
+      expect(bitsOfAll(cut)).toEqual(bitsOfAll(whole));
+      // No more than the budget, but for an image.
+      expect(Math.max(...cut.numTokens)).toBeLessThan(maxNumBatchedTokens + TOKENS);
+    }
+    const flat = run(model, requests.map(causal), { together: true });
+    for (const [index, bits] of bitsOfAll(flat).entries()) {
+      expect(bits).not.toEqual(bitsOfAll(whole)[index]);
+    }
+  },
+);
 
 describe('the prefix cache', () => {
   it('finds an image again, and what is left of one', async () => {

@@ -86,9 +86,10 @@ const FORMATS: readonly Pick<BuildOptions, 'precision' | 'nativeKernels' | 'cali
   { precision: 'int8-blocks', nativeKernels: { kvCacheDtype: 'float32' } },
 ];
 
+const options = { cacheDirectory: cache.path, takesEmbeddings: true, maxModelLen: 128 };
+
 describe.each(QWEN_MODELS)('%s', (name) => {
   const source = { kind: 'folder', path: visionFolder(name) } as const;
-  const options = { cacheDirectory: cache.path, takesEmbeddings: true, maxModelLen: 128 };
 
   it(
     'says what Transformers says, in any batch and any chunks, after a crash',
@@ -104,6 +105,10 @@ describe.each(QWEN_MODELS)('%s', (name) => {
     const model = await prepareModel(gguf, { ...options, precision: 'fp32' });
     expectTextsAfterCrashes(model, await requestsOf(name));
   });
+});
+
+describe.each(everyOrLong(3, QWEN_MODELS))('%s', (name) => {
+  const source = { kind: 'folder', path: visionFolder(name) } as const;
 
   it.each(everyOrLong(3, FORMATS))('turns heads by the grid in %o', async (format) => {
     const model = await prepareModel(source, { ...options, ...format });

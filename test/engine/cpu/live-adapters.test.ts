@@ -56,7 +56,7 @@ const ADAPTERS = await readdir(join(FIXTURES, 'adapters'));
 
 const LIVE = ADAPTERS.filter((name) => !MERGED_ONLY.includes(name));
 
-describe.each(everyOrLong(2, LIVE))('%s', (name) => {
+describe.each(everyOrLong(4, LIVE))('%s', (name) => {
   it('gives the logits and greedy tokens of PEFT, and leaves the model as it is', async () => {
     const { family, ids, greedy, logits } = await referenceOf(name);
     const decoder = await openDecoder(family, 2);
@@ -78,7 +78,7 @@ describe.each(everyOrLong(2, LIVE))('%s', (name) => {
   });
 });
 
-describe.each(everyOrLong(2, LIVE))('native %s', (name) => {
+describe.each(everyOrLong(4, LIVE))('native %s', (name) => {
   it('gives what PEFT gives in int8, and leaves the model as it is', async () => {
     const { family, ids, logits } = await referenceOf(name);
     const decoder = await openDecoder(family, 2, { precision: 'int8', kernels: 'native' });

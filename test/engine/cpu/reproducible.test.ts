@@ -68,7 +68,7 @@ describe.each(everyOrLong(3, COMPUTED))(
             expect(bitsOf(outputs.get(request.id))).toEqual(bitsOf(alone));
           }
         }),
-        { numRuns: orLong(4, 8) },
+        { numRuns: orLong(2, 8) },
       );
       decoder.release();
     });

@@ -66,7 +66,7 @@ function requestsOf(isConstrained: boolean): EngineRequest[] {
   });
 }
 
-describe.each(everyOrLong(2, readdirSync(HYBRID_FIXTURES).toSorted()))('%s with drafts', (name) => {
+describe.each(everyOrLong(3, readdirSync(HYBRID_FIXTURES).toSorted()))('%s with drafts', (name) => {
   /** Expects the same texts with drafts, of which some tokens came true. @returns counters of that run */
   async function expectTheSame(requests: readonly EngineRequest[]) {
     const source = { kind: 'folder', path: await longHybrid(name, cache.path) } as const;

@@ -12,13 +12,16 @@ import {
   HYBRID_GGUF,
   readReferences,
 } from '../../support/family-text.ts';
+import { everyOrLong } from '../../support/long-runs.ts';
 import { StateRun } from '../../support/state-run.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
-const names = readdirSync(HYBRID_GGUF).map((file) => file.replace(/\.gguf$/, ''));
+const names = readdirSync(HYBRID_GGUF)
+  .toSorted()
+  .map((file) => file.replace(/\.gguf$/, ''));
 
 /** Parts that do not depend on how a configuration is written; numbers as float32. */
 function comparable({ family, recurrence, ...config }: DecoderConfig) {
@@ -34,7 +37,7 @@ function comparable({ family, recurrence, ...config }: DecoderConfig) {
   return [family.modelType, rounded(ofFile), rounded(recurrence ?? {})];
 }
 
-describe.each(names)('%s', (name) => {
+describe.each(everyOrLong(3, names))('%s', (name) => {
   const folder = join(HYBRID_FIXTURES, name);
   const path = join(HYBRID_GGUF, `${name}.gguf`);
 

@@ -11,7 +11,7 @@ import {
   useLiveServer,
   WEATHER,
   WEATHER_QUESTION,
-} from './support/live-server.ts';
+} from '../../clients/support/live-server.ts';
 
 const url = useLiveServer();
 
