@@ -3,6 +3,7 @@ import { CONNECTION_LIMITS } from './connection-limits.ts';
 import { IMAGE_LIMITS } from './image-limits.ts';
 import { SPEECH_LIMITS } from './speech-limits.ts';
 import { PREFIX_LIMITS } from './prefix-limits.ts';
+import { GENERATION_LIMITS } from './generation-limits.ts';
 
 /**
  * Every bound on what an untrusted client may ask for, in one place. docs/security.md has the same
@@ -15,6 +16,7 @@ export const LIMITS = {
   ...AUDIO_LIMITS,
   ...SPEECH_LIMITS,
   ...PREFIX_LIMITS,
+  ...GENERATION_LIMITS,
   /** Bytes of a request body or a WebSocket frame (--max-body). */
   bodyBytes: 8 * 2 ** 20,
   /** Milliseconds that a TLS handshake may take. */
@@ -93,29 +95,6 @@ export const LIMITS = {
   breakers: 16,
   /** Characters of such a text. */
   breakerCharacters: 64,
-  /** Stop strings of a request. */
-  stopStrings: 16,
-  /** Characters of a stop string. */
-  stopStringCharacters: 1024,
-  /** Stop token ids of a request. */
-  stopTokenIds: 256,
-  /** Bad words of a request. */
-  badWords: 1024,
-  /** Characters of all bad words of a request. */
-  badWordsCharacters: 8192,
-  /** Snippets of a text that is to be filled in. */
-  infillSnippets: 256,
-  /** Entries of `logit_bias`. */
-  logitBiases: 65_536,
-  /** Entries of `allowed_token_ids`. */
-  allowedTokenIds: 65_536,
-  /** Sequences of one prompt: `n` and `best_of`. */
-  choices: 128,
-  /** Likeliest tokens that are reported for a place in the text. */
-  logprobs: 20,
-  /** Log-probabilities of an answer in one piece, of all its choices: they are written at once. */
-  answeredLogprobs: 65_536,
-
   /** Messages of a chat, and items of a response's input. */
   messages: 2048,
   /** Characters of `chat_template_kwargs`, with 8 for each value. */

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from encoders import MAX_LENGTH, QUERY, TEXTS, bert_tokenizer, unigram_tokenizer
+from encoders import MAX_LENGTH, QUERY, TEXTS, bert_tokenizer, deberta_tokenizer, unigram_tokenizer
 from safetensors.torch import load_file, save_file
 
 SHAPE = {
@@ -35,6 +35,11 @@ def cases() -> dict:
     bert, unigram = bert_tokenizer(), unigram_tokenizer()
     ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     xlm_ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    deberta = {
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "layer_norm_eps": 1e-7,
+    }
     return {
         "bert": (bert, transformers.BertConfig(**SHAPE)),
         "xlm-roberta": (
@@ -82,6 +87,28 @@ def cases() -> dict:
                 **SHAPE | ids,
                 type_vocab_size=2,
                 rope_parameters={"rope_type": "default", "rope_theta": 160000.0},
+            ),
+        ),
+        # As v3: buckets of distances, with a norm, and keys and queries by the contents' matrices.
+        "deberta-v3": (
+            deberta_tokenizer(),
+            transformers.DebertaV2Config(
+                **SHAPE | deberta,
+                position_buckets=6,
+                norm_rel_ebd="layer_norm",
+                share_att_key=True,
+                position_biased_input=False,
+            ),
+        ),
+        # What else v2 may have.
+        "deberta-v2": (
+            deberta_tokenizer(),
+            transformers.DebertaV2Config(
+                **SHAPE | deberta,
+                max_relative_positions=10,
+                share_att_key=False,
+                type_vocab_size=2,
+                pooler_hidden_act="tanh",
             ),
         ),
         "embedding-gemma": (

@@ -82,6 +82,16 @@ def unigram_tokenizer() -> transformers.PreTrainedTokenizerFast:
     return fast(tokenizer, roles, ["input_ids", "attention_mask"])
 
 
+def deberta_tokenizer() -> transformers.DebertaV2Tokenizer:
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    pieces = [*(f"▁{word}" for word in WORDS), "▁", *WORDS, *LETTERS, "T", "W", ",", "The", "▁Who"]
+    scores = [(token, 0.0) for token in special]
+    scores += [(piece, -float(rank) / 4 - 1) for rank, piece in enumerate(dict.fromkeys(pieces))]
+    return transformers.DebertaV2Tokenizer(
+        vocab=[*scores, ("[MASK]", 0.0)], unk_id=3, model_max_length=MAX_LENGTH
+    )
+
+
 def fast(
     tokenizer: Tokenizer, roles: dict[str, str], inputs: list[str]
 ) -> transformers.PreTrainedTokenizerFast:

@@ -4,6 +4,7 @@ import type { ServedAdapters } from '../front/adapters/served-adapters.ts';
 import type { Admission } from '../front/queue/admission.ts';
 import type { ChatFormat } from '../front/chat/chat-format.ts';
 import type { Engine } from '../front/engine-process/engine-contract.ts';
+import type { ShiftedModel } from '../front/generation/context-shift.ts';
 import type { Generator } from '../front/generation/generation.ts';
 import type { GrammarChecker } from '../front/grammars/grammar-checker.ts';
 import type { NextTurns } from '../front/prefetch/next-turns.ts';
@@ -58,6 +59,8 @@ export interface ServedModel {
   readonly created: number;
   /** Longest prompt plus output, in tokens. */
   readonly maxModelLen: number;
+  /** Null and left out where no answer goes on beyond that. */
+  readonly contextShift?: ShiftedModel | null;
   readonly vocabSize: number;
   readonly samplingDefaults: SamplingDefaults;
   /** Ids of the tokens that contain a text, ascending; special tokens are not among them. */

@@ -1,5 +1,6 @@
 /** Families of encoders compute what Transformers computes from the same files. */
 import { describe, expect, it } from 'vitest';
+import { EncoderTokenizer } from '../../src/front/embedding/encoder-tokenizer.ts';
 import { cosine, encoderIn, largestDifference, tokensOf } from './support/encoders.ts';
 import {
   ENCODER_FAMILIES,
@@ -9,7 +10,20 @@ import {
 } from './support/encoder-families.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
+/** As in scripts/references/encoders.py. */
+const MAX_LENGTH = 24;
+const QUERY = 'Who sat on the mat?';
+
 describe.each(ENCODER_FAMILIES)('%s', (name) => {
+  it('reads texts as its tokenizer does', async () => {
+    const { texts, ids, pair, pairSecondStart } = await familyReference(name);
+    const tokenizer = await EncoderTokenizer.load({ folder: await familyFolder(name, 'body') });
+    const cut = { maxTokens: MAX_LENGTH, truncate: true };
+    expect(texts.map((text) => [...tokenizer.encode([text], cut).ids])).toEqual(ids);
+    const both = tokenizer.encode([QUERY, texts[0] ?? ''], cut);
+    expect({ ...both, ids: [...both.ids] }).toEqual({ ids: pair, secondStart: pairSecondStart });
+  });
+
   it('makes the same vectors of tokens in fp32, whatever the texts beside them', async () => {
     const { ids, tokens } = await familyReference(name);
     const { run } = await encoderIn(

@@ -54,7 +54,7 @@ export async function generate({ operands, options }: Settings<'generate'>): Pro
       truncatePromptTokens: null,
       fields: { prompt: 'prompt', maxTokens: '--max-tokens' },
     },
-    limits.maxModelLen,
+    limits,
   );
 
   const engine = new EngineClient();

@@ -1,7 +1,7 @@
 /** From what a client asks of a chat to what the generator takes. */
 import type { Caller } from '../caller.ts';
 import type { FanOutRequest } from '../generation/fan-out.ts';
-import { fitContext } from '../generation/fit-context.ts';
+import { fitContext, type TextContext } from '../generation/fit-context.ts';
 import type { PromptEncoder } from '../prompts/prompt-encoder.ts';
 import { maxPromptTokens } from '../prompts/prompt-length.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
@@ -17,7 +17,7 @@ import { thoughtBudgetOf } from './thought-marks.ts';
 export interface ChatModel extends SeeingModel {
   readonly prompts: Pick<PromptEncoder, 'canChat' | 'encodeChat' | 'encodeBadWords'>;
   readonly chatFormat: ChatFormat;
-  readonly model: { readonly id: string; readonly maxModelLen: number };
+  readonly model: TextContext & { readonly id: string };
 }
 
 /** A chat that was checked and can be started. */
@@ -50,7 +50,8 @@ export async function prepareChat(
   const prompt = await encodeChat({ prompts, model }, request, promptOptions, caller);
   const format = outputFormatOf(chatFormat, request, prompt.text);
   // Markers may be special tokens, which must be shown to be found.
-  const { toolCalls, reasoning } = format;
+  const { toolCalls, reasoning, grammar } = format;
+  const thought = thoughtBudgetOf(chatFormat, request, reasoning?.place ?? 'after');
   const showsMarkers =
     toolCalls?.format.hasSpecialMarker === true || reasoning?.format.hasSpecialMarker === true;
   const resolved = {
@@ -59,11 +60,9 @@ export async function prepareChat(
     skipSpecialTokens: settings.skipSpecialTokens && !showsMarkers,
     textOffsets: format.reasoning !== null,
     ...(prompt.images === undefined ? {} : { images: prompt.images }),
+    ...(thought === null ? {} : { thought }),
   };
-  const fitted = fitContext(resolved, prompt.tokenIds, limits, model.maxModelLen);
-  const thought = thoughtBudgetOf(chatFormat, request, reasoning?.place ?? 'after');
-  const generation = thought === null ? fitted : { ...fitted, thought };
-  const { grammar } = format;
+  const generation = fitContext(resolved, prompt.tokenIds, { ...limits, grammar }, model);
   return {
     generation: {
       prompts: [generation],

@@ -1,12 +1,23 @@
 /** Puts a prompt and what is asked of its continuation together, within the model's context. */
+import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
+import { type ContextShift, type ShiftedModel, shiftOf } from './context-shift.ts';
 import type { GenerationRequest } from './generation.ts';
 
 /** Parameters of a generation that do not depend on the prompt's length. */
-export type GenerationSettings = Omit<
+export interface GenerationSettings extends Omit<
   GenerationRequest,
-  'promptTokenIds' | 'maxTokens' | 'grammar'
->;
+  'promptTokenIds' | 'maxTokens' | 'grammar' | 'shift'
+> {
+  /** Tokens that stay where the context is shifted, from the first on: -1 for the prompt; 0 if left out. */
+  readonly numKept?: number;
+}
+
+/** Longest text of a model, and whether answers may go on beyond it: null and left out, not. */
+export interface TextContext {
+  readonly maxModelLen: number;
+  readonly contextShift?: ShiftedModel | null;
+}
 
 /** How prompt and output are to share the context. */
 export interface ContextLimits {
@@ -18,6 +29,8 @@ export interface ContextLimits {
   readonly truncatePromptTokens: number | null;
   /** End of the prompt that is cut; `left`, its start, if left out. */
   readonly truncationSide?: 'left' | 'right';
+  /** Grammar of the output; null and left out for none. */
+  readonly grammar?: GrammarSource | null;
   /** Client's names of the fields, for errors. */
   readonly fields: { readonly prompt: string; readonly maxTokens: string };
 }
@@ -30,15 +43,18 @@ export function fitContext(
   settings: GenerationSettings,
   promptTokenIds: Int32Array,
   limits: ContextLimits,
-  maxModelLen: number,
+  context: TextContext,
 ): GenerationRequest {
+  const { maxModelLen } = context;
   if (promptTokenIds.length === 0) {
     const { prompt: field } = limits.fields;
     throw new InvalidRequestError(`\`${field}\` has no tokens.`, field, 'invalid_value');
   }
   const prompt = truncate(promptTokenIds, limits, maxModelLen);
   if (settings.images !== undefined) requireWhole(settings, promptTokenIds, prompt);
-  const maxTokens = resolveMaxTokens(prompt.length, limits, maxModelLen);
+  const shift = toShift(settings, prompt, limits, context);
+  const maxTokens =
+    shift === null ? resolveMaxTokens(prompt.length, limits, maxModelLen) : (limits.maxTokens ?? 1);
   if (settings.minTokens > maxTokens) {
     throw new InvalidRequestError(
       `\`min_tokens\` is ${settings.minTokens}, more than the ${maxTokens} tokens that may be generated.`,
@@ -46,7 +62,22 @@ export function fitContext(
       'invalid_value',
     );
   }
-  return { ...settings, promptTokenIds: prompt, maxTokens };
+  const { numKept: _numKept, ...others } = settings;
+  return { ...others, promptTokenIds: prompt, maxTokens, ...(shift && { shift }) };
+}
+
+/** Null where the answer fits, its length is open, or no answer may go on beyond the context. */
+function toShift(
+  settings: GenerationSettings,
+  promptTokenIds: Int32Array,
+  { maxTokens, fields, grammar = null }: ContextLimits,
+  { maxModelLen, contextShift = null }: TextContext,
+): ContextShift | null {
+  const room = maxModelLen - promptTokenIds.length;
+  if (contextShift === null || maxTokens === null || room < 1 || maxTokens <= room) return null;
+  const { maxTokens: field } = fields;
+  const asked = { settings, promptTokenIds, grammar, maxTokens, field };
+  return shiftOf(asked, contextShift, maxModelLen);
 }
 
 /** Embeddings have their places in the whole prompt, and no token's probability says how likely one is. */

@@ -8,6 +8,7 @@ import type {
 } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { BeamSettings } from './beam-search.ts';
+import type { ContextShift } from './context-shift.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { PromptImage } from './prompt-image.ts';
 import type { PromptSpeech } from './prompt-speech.ts';
@@ -25,6 +26,8 @@ export interface GenerationRequest {
   /** Tokens that a text of speech has no place for; left out for others. */
   readonly speechRule?: SpeechRule;
   readonly maxTokens: number;
+  /** How the text goes on beyond its context. Left out where it fits. */
+  readonly shift?: ContextShift;
   readonly minTokens: number;
   /** Texts that end the generation; they may span tokens. */
   readonly stop: readonly string[];

@@ -22,6 +22,7 @@ import type {
 import type { EmbeddedImages, ImageEmbedder, PromptImage } from './prompt-image.ts';
 import { HEARS_ALONE, type PromptSpeech, type SpeechEmbedder } from './prompt-speech.ts';
 import { knownBatch, splitBatch } from './resumption.ts';
+import { ShiftedBatches } from './shifted-batches.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
 export interface TextGeneratorOptions {
@@ -180,7 +181,9 @@ class TextGeneration implements GenerationDeltas {
     if (known !== null) this.#known.push(known);
     // A complete answer leaves nothing to compute.
     if ((known?.finishReason ?? null) !== null) return;
-    this.#batches = engine.generate(wanted, this.#signal)[Symbol.asyncIterator]();
+    this.#batches = request.shift
+      ? new ShiftedBatches(engine, wanted, request.shift, this.#signal)
+      : engine.generate(wanted, this.#signal)[Symbol.asyncIterator]();
   }
 
   /** Has the embeddings of the prompt's images computed. */

@@ -1,5 +1,6 @@
 import { MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import { rotaryTables } from '../graph/rope.ts';
+import { DisentangledBias } from './disentangled.ts';
 import type { EncoderOps } from './encoder-ops.ts';
 import type { EncoderConfig, EncoderReach, EncoderRope } from './encoder-shape.ts';
 import { BUCKETS, bucketOf } from './relative-buckets.ts';
@@ -13,6 +14,7 @@ export class EncoderAttention {
   readonly #config: EncoderConfig;
   /** Names of what layers share, once it is in the graph. */
   readonly #shared = new Map<string, string>();
+  #disentangled: DisentangledBias | null = null;
 
   constructor(ops: EncoderOps, config: EncoderConfig) {
     this.#ops = ops;
@@ -22,6 +24,7 @@ export class EncoderAttention {
   /**
    * @param fused queries, keys and values [tokens, (heads + 2 kv_heads) * head_dim]
    * @param headNorms names of the norms of queries and keys
+   * @param layer number of the layer
    * @returns the name of [tokens, heads * head_dim]
    */
   attend(
@@ -29,6 +32,7 @@ export class EncoderAttention {
     fused: string,
     { window, rope }: EncoderReach,
     headNorms: readonly string[] | null,
+    layer: number,
   ): string {
     const { graph } = this.#ops;
     const { numHeads, numKvHeads, headDim, attentionScale: scale, isCausal } = this.#config;
@@ -48,7 +52,7 @@ export class EncoderAttention {
       const turned = at === 2 || rope === null ? even : this.#rotate(even, rope);
       return at === 0 ? turned : this.#repeated(turned);
     });
-    const bias = this.#bias(window);
+    const bias = this.#ofDistances(name, parts, layer) ?? this.#bias(window);
     const more = bias === null ? [] : [bias];
     const attended = graph.node(name, 'MultiHeadAttention', [...inputs, '', 'lengths', ...more], {
       domain: MICROSOFT_DOMAIN,
@@ -121,6 +125,22 @@ export class EncoderAttention {
     const each = graph.node(`${part}/Apart`, 'Reshape', [part, apart]);
     const many = graph.node(`${part}/Repeated`, 'Expand', [each, repeats]);
     return graph.node(`${part}/Whole`, 'Reshape', [many, whole]);
+  }
+
+  /** float [batch, heads, seq, seq], added to scores; null where distances have no embeddings. */
+  #ofDistances(
+    name: string,
+    [query = '', key = '']: readonly string[],
+    layer: number,
+  ): string | null {
+    const { distances } = this.#config;
+    if (distances === undefined) return null;
+    this.#disentangled ??= new DisentangledBias(this.#ops, this.#config, distances);
+    const [asKey, asQuery] = distances.projections.map((tensor) =>
+      tensor.replace('*', String(layer)),
+    );
+    const projections = [asKey ?? '', asQuery ?? ''] as const;
+    return this.#disentangled.emit(name, { query, key }, projections, this.#distances());
   }
 
   /** float [1, 1 or heads, seq, seq], added to scores; null where there is nothing to add. */

@@ -9,6 +9,7 @@ export type Attend = (
   fused: string,
   reach: EncoderReach,
   headNorms: readonly string[] | null,
+  layer: number,
 ) => string;
 
 /** Adds all layers of an encoder, of texts or of images; returns the sum that the last one makes. */
@@ -65,7 +66,7 @@ class LayersEmitter {
       bias: biases.queryKeyValue,
     });
     const reach = layers[layer] ?? { window: null, rope: null };
-    const attended = this.#attention(name, fused, reach, names.headNorms);
+    const attended = this.#attention(name, fused, reach, names.headNorms, layer);
     return this.#ops.linear(attended, {
       name: `${name}.output`,
       inFeatures: numHeads * headDim,

@@ -54,6 +54,22 @@ export interface EncoderNames {
   readonly finalNorm: string | null;
 }
 
+/** Embeddings of distances, which keys and queries are made of. */
+export interface DistanceEmbeddings {
+  /** [2 * span, hidden], in full. */
+  readonly embeddings: string;
+  /** Norm of them; null where there is none. */
+  readonly norm: string | null;
+  /** Tensors that make keys and queries of them; `*` stands for the number of the layer. */
+  readonly projections: readonly [key: string, query: string];
+  /** Embeddings on each side of the middle. */
+  readonly span: number;
+  /** Distance that has the last one. */
+  readonly furthest: number;
+  /** Whether far distances share embeddings, by their logarithm. */
+  readonly isBucketed: boolean;
+}
+
 /** Which of a layer's matrices have a bias. */
 export interface EncoderBiases {
   readonly queryKeyValue: boolean;
@@ -119,6 +135,8 @@ export interface EncoderConfig {
   /** Where the gates are among the outputs of `up`; null for an MLP without. */
   readonly gates: 'first' | 'second' | null;
   readonly layers: readonly EncoderReach[];
+  /** Left out where scores do not depend on embeddings of distances. */
+  readonly distances?: DistanceEmbeddings;
   /** Whether tokens see none that come after them; false if left out. */
   readonly isCausal?: boolean;
   /** Whether the first layer goes without its norm before attention. */

@@ -6,6 +6,7 @@ const PREFIXES = [
   '',
   'bert.',
   'roberta.',
+  'deberta.',
   'distilbert.',
   'mpnet.',
   'nomic_bert.',

@@ -42,6 +42,7 @@ export function toSettings(
     serviceTier: fields.service_tier ?? null,
     cacheSalt: fields.cache_salt ?? '',
     ...(fields.id_slot && fields.id_slot > 0 ? { slot: fields.id_slot } : {}),
+    ...(fields.n_keep ? { numKept: fields.n_keep } : {}),
     client: fields.user ?? '',
     // Timers take whole milliseconds.
     timeoutMs: fields.timeout ? Math.ceil(fields.timeout * 1000) : null,

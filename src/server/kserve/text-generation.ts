@@ -163,13 +163,12 @@ async function prepare(
     defaultMaxTokens: DEFAULT_MAX_TOKENS,
     truncatePromptTokens: fields.truncate_prompt_tokens ?? null,
     truncationSide: fields.truncation_side ?? 'left',
+    grammar,
     fields: { prompt: INPUTS.text, maxTokens: 'max_tokens' },
   };
   const maxTokens = maxPromptTokens(fields.truncate_prompt_tokens, model);
   const encoded = await encodeTexts(served, texts, { maxTokens, field: INPUTS.text }, caller);
-  const prompts = encoded.map((tokenIds) =>
-    fitContext(settings, tokenIds, limits, model.maxModelLen),
-  );
+  const prompts = encoded.map((tokenIds) => fitContext(settings, tokenIds, limits, model));
   const streamInterval = fields.stream_interval ?? 1;
   return { prompts, numChoices: 1, streamInterval, ...(grammar === null ? {} : { grammar }) };
 }

@@ -10,12 +10,15 @@ export class LlamaServerAnswer {
   readonly #model: string;
   readonly #usage: UsageCounter;
   readonly #isPromptAlone: boolean;
+  /** Longest text that goes on as it is. */
+  readonly #contextLength: number;
 
   /** @param isPromptAlone whether it is only to be computed: the answer has no text */
   constructor(model: string, request: FanOutRequest, isPromptAlone: boolean) {
     this.#model = model;
     this.#usage = new UsageCounter(request);
     this.#isPromptAlone = isPromptAlone;
+    this.#contextLength = request.prompts[0]?.shift?.contextLength ?? Infinity;
   }
 
   push(delta: GenerationDelta, caller: Caller): JsonObject[] {
@@ -61,7 +64,8 @@ export class LlamaServerAnswer {
       tokens_evaluated: numPromptTokens,
       tokens_cached: numCachedTokens,
       has_new_line: text.includes('\n'),
-      truncated: false,
+      // Whether a part of the text was left out on the way.
+      truncated: numPromptTokens + numOutputTokens > this.#contextLength,
       stop_type: stopType,
       stopping_word: isWord ? stopReason : '',
       timings: {

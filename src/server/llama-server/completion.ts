@@ -31,8 +31,8 @@ async function prepare(served: ServedText, json: unknown, caller: Caller): Promi
   const generation = fitContext(
     { ...settingsOf(served, body), badWords: [] },
     tokenIds,
-    limitsOf(body, 'prompt'),
-    served.model.maxModelLen,
+    { ...limitsOf(body, 'prompt'), grammar },
+    served.model,
   );
   const request = { prompts: [generation], numChoices: 1, ...(grammar && { grammar }) };
   return preparedAnswer(served, request, body);

@@ -54,7 +54,7 @@ async function toRequest(
     { ...settingsOf(served, body), stopTokenIds: infillStops, badWords: [] },
     tokenIds,
     limitsOf(body, 'input_prefix'),
-    maxModelLen,
+    served.model,
   );
   return { prompts: [generation], numChoices: 1 };
 }

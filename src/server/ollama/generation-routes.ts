@@ -125,9 +125,8 @@ function preparedText(
   stopTokenIds: readonly number[] = [],
 ): PreparedChat {
   const { settings, limits, responseFormat } = toAnswerRequest(body, model, 'prompt');
-  const { maxModelLen } = model.model;
   const resolved = { ...settings, stopTokenIds, badWords: [] };
-  const generation = fitContext(resolved, tokenIds, limits, maxModelLen);
+  const generation = fitContext(resolved, tokenIds, limits, model.model);
   const grammar = responseFormat === null ? {} : { grammar: responseFormat };
   return {
     generation: { prompts: [generation], numChoices: 1, ...grammar },

@@ -78,12 +78,13 @@ export async function prepareCompletion(
     defaultMaxTokens: DEFAULT_MAX_TOKENS,
     truncatePromptTokens: body.truncate_prompt_tokens ?? null,
     truncationSide: body.truncation_side ?? 'left',
+    grammar,
     fields: { prompt: 'prompt', maxTokens: 'max_tokens' },
   };
   const echoes: string[] = [];
   const encoded = await encodePrompts(served, prompts, body, caller);
   const requests = encoded.map(({ prompt, tokenIds }) => {
-    const request = fitContext(settings, tokenIds, limits, served.model.maxModelLen);
+    const request = fitContext(settings, tokenIds, limits, served.model);
     const isTruncated = request.promptTokenIds.length < tokenIds.length;
     if (isEcho) echoes.push(echoOf(served, prompt, request, isTruncated));
     return request;

@@ -100,6 +100,8 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
     '`priority`, `default`, `flex`, or the name of a service class; no better than the key allows.',
   lora: 'Adapters by their `id` in /lora-adapters, each with a `scale`: one other than 0 in place of the model.',
   cache_salt: 'Prompts share cached prefixes only with those of the same salt.',
+  n_keep:
+    'With `--context-shift`: tokens that stay when the oldest are left out; -1 for the prompt’s.',
   id_slot: 'Slot of yours that the text is noted for; /slots/{id} saves it.',
   format: '`json`, or a JSON schema that the answer has to keep to.',
   options: 'Sampling, under Ollama’s names; what sets up Ollama’s own engine is ignored.',

@@ -86,6 +86,8 @@ export const generationFields = {
   model: shortText.nullish(),
   max_tokens: z.int().min(1).nullish(),
   min_tokens: z.int().min(0).nullish(),
+  /** Tokens that stay where the context is shifted; -1 for the prompt's. */
+  n_keep: z.int().min(-1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().gt(0).max(1).nullish(),
   /** 0 and -1 keep all tokens. */

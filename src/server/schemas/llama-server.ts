@@ -8,12 +8,13 @@ import { grammarText, jsonSchema } from './structured.ts';
 
 const { model, temperature, top_p, top_k, min_p, seed, stop, stream } = generationFields;
 const { presence_penalty, frequency_penalty, repetition_penalty } = generationFields;
-const { priority, service_tier, timeout, user, cache_salt, id_slot } = generationFields;
+const { priority, service_tier, timeout, user, cache_salt, id_slot, n_keep } = generationFields;
 
 const common = {
   model,
   /** Tokens of the answer; -1 is as many as fit, and 0 has the prompt computed alone. */
   n_predict: z.int().min(-1).nullish(),
+  n_keep,
   temperature,
   top_p,
   top_k,

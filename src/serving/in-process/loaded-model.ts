@@ -153,7 +153,7 @@ async function* continueText(
     { ...settings, badWords: await prompts.encodeBadWords(badWords, caller) },
     await encodeText(runtime, prompt, caller),
     limits,
-    model.maxModelLen,
+    model,
   );
   for await (const delta of generate(runtime, request, responseFormat, caller)) {
     const { text, tokenIds, finishReason } = delta;

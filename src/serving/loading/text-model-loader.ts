@@ -197,7 +197,6 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       targets.observe.bind(targets),
       () => statistics.observe(definition),
     );
-    const { eosTokenIds } = tokenizer;
     const chatFormat = chatFormatOf(chatTemplate?.text ?? '', options);
     const { reasoning } = chatFormat;
     const { reasoningBudget = null } = options;
@@ -207,7 +206,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       admission,
       vision,
       hearing: ears?.hearing ?? null,
-      eosTokenIds,
+      eosTokenIds: tokenizer.eosTokenIds,
       observe,
     });
     const encoders = [seeing, ears].flatMap((part) => part?.encoder ?? []);
@@ -254,6 +253,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         maxModelLen: limits.maxModelLen,
         vocabSize,
         tokensWith: (text) => search.tokensWith(text),
+        contextShift: options.contextShift ? { bosTokenId: tokenizer.bosTokenId } : null,
         samplingDefaults: { ...generationDefaults, ...samplingOf(options) },
         details: {
           family,

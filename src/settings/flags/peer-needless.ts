@@ -84,8 +84,6 @@ export const NEEDLESS: ReadonlyMap<string, NeedlessFlag> = new Map(
     '--mmap': { note: '' },
     '--no-mmap': { note: '' },
     '--numa': { note: '', takes: true },
-    '--context-shift': { note: 'an answer ends at --max-model-len' },
-    '--no-context-shift': { note: 'an answer ends at --max-model-len' },
     '--kv-unified': { note: '' },
     '-kvu': { note: '' },
     '--swa-full': { note: '' },

@@ -22,6 +22,11 @@ export const REQUEST_FLAGS = {
     schema: seconds.optional(),
     defaultText: 'no limit',
   },
+  contextShift: {
+    flags: '--context-shift',
+    description:
+      'let an answer with max_tokens go on beyond the context: the oldest half of it is left out',
+  },
   priorityRange: {
     flags: '--priority-range <min,max>',
     description: 'range of request priorities; others are clamped to it',

@@ -12,6 +12,8 @@ export const ENCODER_FAMILIES = [
   'modernbert',
   'nomic-bert',
   'gte',
+  'deberta-v3',
+  'deberta-v2',
   'embedding-gemma',
 ];
 

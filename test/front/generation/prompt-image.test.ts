@@ -105,7 +105,12 @@ describe('the context', () => {
     fields: { prompt: 'messages', maxTokens: 'max_tokens' },
   };
   const fit = (limits: object, settings: object = {}) =>
-    fitContext({ ...SETTINGS, ...settings }, request.promptTokenIds, { ...LIMITS, ...limits }, 64);
+    fitContext(
+      { ...SETTINGS, ...settings },
+      request.promptTokenIds,
+      { ...LIMITS, ...limits },
+      { maxModelLen: 64 },
+    );
 
   it('keeps them', () => {
     expect(fit({})).toMatchObject({ images: IMAGES, maxTokens: 4 });

@@ -5,6 +5,7 @@ import type { EngineState } from '../../../src/front/engine-process/engine-contr
 import { AudioPool } from '../../../src/front/audio/audio-pool.ts';
 import { Admission } from '../../../src/front/queue/admission.ts';
 import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format.ts';
+import type { ShiftedModel } from '../../../src/front/generation/context-shift.ts';
 import type { Generator } from '../../../src/front/generation/generation.ts';
 import { DecoderEncoder } from '../../../src/front/embedding/decoder-encoder.ts';
 import { PromptReader } from '../../../src/front/generation/prompt-reader.ts';
@@ -168,6 +169,7 @@ export interface TestServerOptions {
   readonly concurrency?: number;
   readonly maxQueue?: number;
   readonly maxModelLen?: number;
+  readonly contextShift?: ShiftedModel;
   readonly maxSequencesPerRequest?: number;
   readonly responseStoreBytes?: number;
   readonly rates?: Partial<Rates>;
@@ -339,6 +341,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
       id: MODEL,
       created: 1_700_000_000,
       maxModelLen,
+      contextShift: options.contextShift ?? null,
       vocabSize,
       tokensWith: options.tokensWith ?? (() => new Int32Array()),
       samplingDefaults: options.samplingDefaults ?? {},

@@ -74,7 +74,8 @@ export const ROBERTA_WORDS = {
   outBias: 'lm_head.bias',
 } as const;
 
-const BERT_TRANSFORM = {
+/** Words as BERT scores them, but for their activation. */
+export const BERT_TRANSFORM = {
   dense: 'cls.predictions.transform.dense',
   bias: true,
   norm: 'cls.predictions.transform.LayerNorm',

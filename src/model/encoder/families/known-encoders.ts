@@ -1,5 +1,6 @@
 import type { EncoderFamily } from '../encoder-shape.ts';
 import { BERT } from './bert.ts';
+import { DEBERTA } from './deberta.ts';
 import { DISTILBERT } from './distilbert.ts';
 import { CLIP_TEXT, SIGLIP_TEXT } from './dual.ts';
 import { EMBEDDING_GEMMA } from './embedding-gemma.ts';
@@ -10,6 +11,7 @@ import { NOMIC_BERT } from './nomic-bert.ts';
 
 export const ENCODER_FAMILIES: readonly EncoderFamily[] = [
   BERT,
+  DEBERTA,
   DISTILBERT,
   MPNET,
   MODERNBERT,
