@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import {
+  ADAPTER_VERSION,
   ALL_PROGRAMS,
   COREDNS_VERSION,
   HELM_VERSION,
@@ -75,18 +76,41 @@ function build(cwd: string, name: Program, ...options: readonly string[]): void 
   console.log(`${name}: ${((performance.now() - started) / 1000).toFixed(0)} s`);
 }
 
+/** @returns its folder */
+function download(module: string): string {
+  return downloaded.parse(JSON.parse(go(folder, 'mod', 'download', '-json', module))).Dir;
+}
+
+/**
+ * Builds packages of a module with the versions that it names.
+ * @param edited its go.mod
+ * @param packages their paths within it, by program
+ */
+function buildModule(
+  source: string,
+  packages: Readonly<Partial<Record<Program, string>>>,
+  edited = (text: string) => text,
+): void {
+  const own = mkdtempSync(join(folder, 'module-'));
+  const modfile = join(own, 'go.mod');
+  writeFileSync(modfile, edited(readFileSync(join(source, 'go.mod'), 'utf8')));
+  copyFileSync(join(source, 'go.sum'), join(own, 'go.sum'));
+  for (const name of missingFrom(ALL_PROGRAMS)) {
+    const path = packages[name];
+    if (path !== undefined) build(source, name, '-modfile', modfile, path);
+  }
+}
+
 /**
  * Its modules of the same repository are named by folders that the published module lacks: they are
  * published by themselves.
  */
 function buildKubernetes(names: readonly Program[]): void {
-  const module = `k8s.io/kubernetes@v${KUBERNETES_VERSION}`;
-  const { Dir } = downloaded.parse(JSON.parse(go(folder, 'mod', 'download', '-json', module)));
-  const text = readFileSync(join(Dir, 'go.mod'), 'utf8');
-  const modfile = join(folder, 'kubernetes.mod');
-  writeFileSync(modfile, text.replace(/=> \.\/staging\/src\/(\S+)/g, `=> $1 ${STAGED}`));
-  copyFileSync(join(Dir, 'go.sum'), join(folder, 'kubernetes.sum'));
-  for (const name of names) build(Dir, name, '-modfile', modfile, `./cmd/${name}`);
+  const source = download(`k8s.io/kubernetes@v${KUBERNETES_VERSION}`);
+  const packages = Object.fromEntries(names.map((name) => [name, `./cmd/${name}`]));
+  buildModule(source, packages, (text) =>
+    text.replace(/=> \.\/staging\/src\/(\S+)/g, `=> $1 ${STAGED}`),
+  );
 }
 
 /**
@@ -120,6 +144,10 @@ try {
   }
   if (missing.includes('helm')) {
     buildOther('helm', `helm.sh/helm/v3 v${HELM_VERSION}`, 'helm.sh/helm/v3/cmd/helm');
+  }
+  if (missing.includes('prometheus-adapter')) {
+    const source = download(`sigs.k8s.io/prometheus-adapter@v${ADAPTER_VERSION}`);
+    buildModule(source, { 'prometheus-adapter': './cmd/adapter' });
   }
 } finally {
   rmSync(folder, { recursive: true });

@@ -6,6 +6,7 @@ import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts'
 export const KUBERNETES_VERSION = '1.34.3';
 export const COREDNS_VERSION = '1.14.1';
 export const HELM_VERSION = '3.19.5';
+export const ADAPTER_VERSION = '0.12.0';
 
 /** Folder of the programs. */
 export const PROGRAMS = join(defaultCacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
@@ -22,7 +23,7 @@ export const KUBERNETES_PROGRAMS = [
 ] as const;
 /** Programs of a cluster that runs pods. */
 export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, 'coredns'] as const;
-export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm'] as const;
+export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm', 'prometheus-adapter'] as const;
 
 export type Program = (typeof ALL_PROGRAMS)[number];
 

@@ -1,6 +1,6 @@
 /** Objects of deploy/kubernetes run, and their clients do not notice when pods go. */
 import { execFile } from 'node:child_process';
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -14,6 +14,7 @@ import { needs } from '../support/needs.ts';
 import { CLUSTER, HELM } from './support/requirements.ts';
 import type { Seen } from './support/seen.ts';
 import { IMAGE, Load, Site, USER } from './support/site.ts';
+import { applyVolume } from './support/volume.ts';
 
 const STREAMS = 32;
 /** A node that no client is on. */
@@ -81,9 +82,7 @@ describe('a cluster', needs(...CLUSTER), () => {
   test('runs a model of a volume, as many times as an autoscaler without metrics may', async () => {
     const folder = join(STATE, 'models');
     cpSync('models/summit', join(folder, 'qwen3-0.6b'), { recursive: true });
-    const file = join(STATE, 'volume.json');
-    writeFileSync(file, JSON.stringify(volume(folder)));
-    await kubectl.run('apply', '-f', file);
+    await applyVolume(kubectl, 'ReadOnlyMany', folder);
     const scaled = await applied('volume', ['model-from-volume', 'queue-depth']);
     await expect.poll(async () => (await scaled.pods()).length, { timeout: 60_000 }).toBe(3);
     await scaled.settled();
@@ -129,16 +128,6 @@ describe('a cluster', needs(...CLUSTER), () => {
     });
   });
 });
-
-/** A folder of both nodes, for any claim. */
-function volume(path: string): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'PersistentVolume',
-    metadata: { name: 'models' },
-    spec: { capacity: { storage: '20Gi' }, accessModes: ['ReadOnlyMany'], hostPath: { path } },
-  };
-}
 
 function report(what: string, figures: Partial<Seen> & { readonly seconds: number }): void {
   console.log(what, JSON.stringify(figures));

@@ -29,9 +29,12 @@ export class FakeHub {
     );
   }
 
-  static async start(files: Readonly<Record<string, string | Buffer>>): Promise<FakeHub> {
+  static async start(
+    files: Readonly<Record<string, string | Buffer>>,
+    { host = '127.0.0.1', port = 0 } = {},
+  ): Promise<FakeHub> {
     const hub = new FakeHub(files);
-    hub.#server.listen(0, '127.0.0.1');
+    hub.#server.listen(port, host);
     await once(hub.#server, 'listening');
     return hub;
   }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { until } from '../../../test/support/processes.ts';
 import { programPath } from '../programs.ts';
+import { selfSigned } from './certificates.ts';
 import { Kubectl } from './kubectl.ts';
 import type { Machine } from './machine.ts';
 import { CONTROL_ADDRESS, PODS, SERVICES } from './network.ts';
@@ -60,10 +61,28 @@ export async function startServer(control: Machine): Promise<void> {
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-cluster-ip-range=${SERVICES}`,
     '--kubelet-preferred-address-types=InternalIP',
+    ...extensionFlags(),
     '--enable-priority-and-fairness=false',
   );
   const kubectl = new Kubectl(control, KUBECONFIG);
   await until(() => kubectl.succeeds('get', '--raw=/readyz'), "Kubernetes' server", START_MS);
+}
+
+/** The server asks other servers for what it does not know, and shows them who it is. */
+function extensionFlags(): string[] {
+  const name = 'front-proxy';
+  const { certificate, key } = selfSigned(PKI, name, ['extendedKeyUsage=clientAuth']);
+  return [
+    `--requestheader-client-ca-file=${certificate}`,
+    `--requestheader-allowed-names=${name}`,
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${certificate}`,
+    `--proxy-client-key-file=${key}`,
+    // No kube-proxy is on its machine: it goes to the addresses behind a Service.
+    '--enable-aggregator-routing=true',
+  ];
 }
 
 /** Starts the programs that make objects run, once there are nodes, and find them by name. */

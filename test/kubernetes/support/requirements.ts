@@ -11,7 +11,7 @@ import { LINUX, program, type Requirement } from '../../support/needs.ts';
 const ROOT: Requirement = { name: 'root', isThere: process.getuid?.() === 0 };
 
 const built = (names: readonly Program[]): Requirement => ({
-  name: 'Kubernetes (npx tsx scripts/kubernetes/build.ts, which takes Go)',
+  name: `Kubernetes: ${missingFrom(names).join(', ')} (npx tsx scripts/kubernetes/build.ts, which takes Go)`,
   isThere: missingFrom(names).length === 0,
 });
 
@@ -23,6 +23,7 @@ export const API: readonly Requirement[] = [
   program('etcd', 'etcd-server'),
   program('catatonit'),
   program('nsenter', 'util-linux'),
+  program('openssl'),
 ];
 
 export const CLUSTER: readonly Requirement[] = [
@@ -43,3 +44,10 @@ export const HELM: Requirement = {
   name: 'Helm (npx tsx scripts/kubernetes/build.ts helm, which takes Go)',
   isThere: missingFrom(['helm']).length === 0,
 };
+
+/** A cluster whose autoscalers have metrics. */
+export const METRICS: readonly Requirement[] = [
+  ...CLUSTER,
+  built(['prometheus-adapter']),
+  program('prometheus'),
+];

@@ -26,12 +26,17 @@ export class Site {
   readonly #kubectl: Kubectl;
   readonly #namespace: string;
   readonly #components: readonly string[];
+  readonly #patches: string;
 
-  /** @param namespace of its own */
-  constructor(kubectl: Kubectl, namespace: string, components: readonly string[]) {
+  /**
+   * @param namespace of its own
+   * @param patches further ones, as lines of the kustomization's list
+   */
+  constructor(kubectl: Kubectl, namespace: string, components: readonly string[], patches = '') {
     this.#kubectl = kubectl;
     this.#namespace = namespace;
     this.#components = components;
+    this.#patches = patches;
   }
 
   kubectl(...args: readonly string[]): Promise<string> {
@@ -48,7 +53,7 @@ export class Site {
       await this.kubectl('create', 'secret', 'generic', 'chairlift', ...literals);
     const folder = editedCopy('site', withComponents(this.#components));
     try {
-      appendFileSync(join(folder, 'site/kustomization.yaml'), PATCHES);
+      appendFileSync(join(folder, 'site/kustomization.yaml'), PATCHES + this.#patches);
       await this.kubectl('apply', '-k', join(folder, 'site'));
     } finally {
       rmSync(folder, { recursive: true });
