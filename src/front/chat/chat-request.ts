@@ -1,7 +1,8 @@
 /** Request of a client to a chat, whichever API it came by. */
 import type { GrammarSource, ToolDefinition, TextGrammar } from '../../grammar/grammar-source.ts';
 import { LIMITS } from '../../limits.ts';
-import type { ContextLimits, GenerationSettings } from '../generation/fit-context.ts';
+import type { ContextLimits } from '../generation/fit-context.ts';
+import type { GenerationSettings } from '../generation/generation.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
 import type { ChatMessage } from '../templates/chat-message.ts';
 import type { Thinking } from '../templates/thinking.ts';

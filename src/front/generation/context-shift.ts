@@ -2,20 +2,12 @@
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { LIMITS } from '../../limits.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import type { GenerationSettings } from './fit-context.ts';
+import type { ContextShift, GenerationSettings } from './generation.ts';
 
 /** A model whose answers may go on beyond its context. */
 export interface ShiftedModel {
   /** Token that its prompts begin with, which always stays; null without one. */
   readonly bosTokenId: number | null;
-}
-
-/** What is left out of a text that fills its context: half of what comes after its first tokens. */
-export interface ContextShift {
-  /** Longest text that is computed, in tokens. */
-  readonly contextLength: number;
-  /** Tokens that stay, from the first on; at most half of the context. */
-  readonly numKept: number;
 }
 
 interface ShiftRequest {

@@ -1,17 +1,8 @@
 /** Puts a prompt and what is asked of its continuation together, within the model's context. */
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import { type ContextShift, type ShiftedModel, shiftOf } from './context-shift.ts';
-import type { GenerationRequest } from './generation.ts';
-
-/** Parameters of a generation that do not depend on the prompt's length. */
-export interface GenerationSettings extends Omit<
-  GenerationRequest,
-  'promptTokenIds' | 'maxTokens' | 'grammar' | 'shift'
-> {
-  /** Tokens that stay where the context is shifted, from the first on: -1 for the prompt; 0 if left out. */
-  readonly numKept?: number;
-}
+import { type ShiftedModel, shiftOf } from './context-shift.ts';
+import type { ContextShift, GenerationRequest, GenerationSettings } from './generation.ts';
 
 /** Longest text of a model, and whether answers may go on beyond it: null and left out, not. */
 export interface TextContext {

@@ -8,13 +8,20 @@ import type {
 } from '../../engine/request.ts';
 import type { GrammarSpec } from '../../grammar/grammar-spec.ts';
 import type { BeamSettings } from './beam-search.ts';
-import type { ContextShift } from './context-shift.ts';
 import type { RequestRecord } from '../request-record.ts';
 import type { PromptImage } from './prompt-image.ts';
 import type { PromptSpeech } from './prompt-speech.ts';
 import type { ResumedChoice } from './resumption.ts';
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { TokenLogprob } from './token-logprob.ts';
+
+/** What is left out of a text that fills its context: half of what comes after its first tokens. */
+export interface ContextShift {
+  /** Longest text that is computed, in tokens. */
+  readonly contextLength: number;
+  /** Tokens that stay, from the first on; at most half of the context. */
+  readonly numKept: number;
+}
 
 export interface GenerationRequest {
   /** Ids below 0 are embeddings'. */
@@ -83,6 +90,15 @@ export interface GenerationRequest {
   readonly resumed?: ResumedChoice | undefined;
   /** LoRA adapter that is added to the model's weights; none if null or left out. */
   readonly adapter?: EngineAdapter | null;
+}
+
+/** Parameters of a generation that do not depend on the prompt's length. */
+export interface GenerationSettings extends Omit<
+  GenerationRequest,
+  'promptTokenIds' | 'maxTokens' | 'grammar' | 'shift'
+> {
+  /** Tokens that stay where the context is shifted, from the first on: -1 for the prompt; 0 if left out. */
+  readonly numKept?: number;
 }
 
 /** Whether its texts are searched for. */

@@ -2,7 +2,7 @@
 import type { EngineRequest } from '../../engine/request.ts';
 import type { Engine, TokenBatch } from '../engine-process/engine-contract.ts';
 import { choiceSeed } from './choice-seed.ts';
-import type { ContextShift } from './context-shift.ts';
+import type { ContextShift } from './generation.ts';
 
 type Wanted = Omit<EngineRequest, 'id'>;
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { LogitBias, SamplingParams } from '../../engine/request.ts';
 import type { ThinkingBudget } from '../../front/chat/chat-request.ts';
-import type { GenerationSettings } from '../../front/generation/fit-context.ts';
+import type { GenerationSettings } from '../../front/generation/generation.ts';
 import type { ServedModel } from '../runtimes.ts';
 import { badRequest } from '../errors.ts';
 import type { GenerationFields } from '../schemas/fields.ts';

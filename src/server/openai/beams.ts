@@ -1,6 +1,6 @@
 /** Beam search as vLLM's clients ask for it. */
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
-import type { GenerationSettings } from '../../front/generation/fit-context.ts';
+import type { GenerationSettings } from '../../front/generation/generation.ts';
 import { badRequest } from '../errors.ts';
 import type { ServedModel } from '../runtimes.ts';
 import type { BeamFields } from '../schemas/beam-fields.ts';

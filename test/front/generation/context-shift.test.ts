@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TokenBatch } from '../../../src/front/engine-process/engine-contract.ts';
 import { choiceSeed } from '../../../src/front/generation/choice-seed.ts';
-import type { ContextShift } from '../../../src/front/generation/context-shift.ts';
+import type { ContextShift } from '../../../src/front/generation/generation.ts';
 import { plainRequest } from '../../../src/front/generation/plain-request.ts';
 import { GREEDY } from '../../../src/front/generation/greedy-sampling.ts';
 import { ShiftedBatches } from '../../../src/front/generation/shifted-batches.ts';
