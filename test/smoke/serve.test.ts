@@ -108,36 +108,3 @@ describe('a server', () => {
     expect(server.output()).toContain('SIGKILL');
   });
 });
-
-describe('shutdown', () => {
-  it('lets running streams finish, refuses new ones, and exits with 0', async () => {
-    const server = await startServer(['--shutdown-timeout', '100'], cache.env);
-    const chat = `${server.url}/v1/chat/completions`;
-    const underWay = new Set<number>();
-    const streams = Array.from({ length: 16 }, (_, index) =>
-      stream(chat, { ...story(`the number ${index}`), max_tokens: 300 }, () => underWay.add(index)),
-    );
-    await until(() => underWay.size === 16, 'every stream under way');
-    const stopped = server.stop('SIGTERM');
-    await until(async () => (await fetch(`${server.url}/ready`)).status === 503, '503');
-    const refused = await post(chat, question);
-    expect(refused.status).toBe(503);
-    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
-    for (const { done, finishReason } of await Promise.all(streams)) {
-      expect({ done, finishReason }).toEqual({ done: true, finishReason: 'length' });
-    }
-    expect(await stopped).toBe(0);
-  });
-
-  it('cuts what takes longer than --shutdown-timeout', async () => {
-    const server = await startServer(['--shutdown-timeout', '0'], cache.env);
-    const chat = `${server.url}/v1/chat/completions`;
-    const running = stream(chat, { ...story('for ever'), max_tokens: 1900 }).catch(() => null);
-    await until(
-      async () => (await metric(server.url, 'chairlift_num_requests_running')) === 1,
-      'a running request',
-    );
-    expect(await server.stop('SIGTERM')).toBe(0);
-    await running;
-  });
-});

@@ -41,7 +41,7 @@ export function ownProcess(env: NodeJS.ProcessEnv): void {
     }
   });
 
-  // A server each: for continuous integration; test/smoke/serve.test.ts has some for everybody.
+  // A server each: for continuous integration.
   if (orLong(false, true)) interrupted(start, isAtWork, env);
 }
 
