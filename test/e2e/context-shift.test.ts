@@ -71,7 +71,7 @@ describe('a text beyond its context', () => {
         const before = await told();
         const killed = (async () => {
           await until(async () => (await told()) - before > NUM_TOKENS, 'tokens');
-          await killNow(engineOf(server));
+          killNow(engineOf(server));
         })();
         const again = await Promise.all([body, body, body].map((one) => answerTo(url, one)));
         await killed;

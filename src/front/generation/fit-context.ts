@@ -1,8 +1,9 @@
 /** Puts a prompt and what is asked of its continuation together, within the model's context. */
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import { type ContextShift, type ShiftedModel, shiftOf } from './context-shift.ts';
+import type { ContextShift, ShiftedModel } from './context-shift.ts';
 import type { GenerationRequest } from './generation.ts';
+import { shiftOf } from './shift-of.ts';
 
 /** Parameters of a generation that do not depend on the prompt's length. */
 export interface GenerationSettings extends Omit<
