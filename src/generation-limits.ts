@@ -6,9 +6,9 @@ export const GENERATION_LIMITS = {
   stopStringCharacters: 1024,
   /** Stop token ids of a request. */
   stopTokenIds: 256,
-  /** Bad words of a request. */
+  /** Bad words of a request, or texts of `logit_bias`. */
   badWords: 1024,
-  /** Characters of all bad words of a request. */
+  /** Characters of all bad words of a request, or of these texts. */
   badWordsCharacters: 8192,
   /** Snippets of a text that is to be filled in. */
   infillSnippets: 256,

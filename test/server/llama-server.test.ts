@@ -56,6 +56,46 @@ describe('/completion', () => {
     expect(request?.grammar).toBeNull();
   });
 
+  test.each([
+    [
+      'pairs',
+      [
+        [5, 1.5],
+        ['x\n', -200],
+        ['Hi', false],
+      ],
+    ],
+    ['an object', { 5: 1.5, 'x\n': -200, Hi: false }],
+  ])('takes biases of tokens and texts as %s', async (_, logit_bias) => {
+    const target = await server({ script: says('x') });
+    expect((await post(target, COMPLETION, { prompt: 'a', logit_bias })).status).toBe(200);
+    const tokensOf = (text: string) => [
+      ...target.runtime.tokenizer.encode(text, { addSpecialTokens: false }),
+    ];
+    const { tokenIds, biases } = target.engine.requests[0]?.sampling.logitBias ?? {};
+    expect([...(tokenIds ?? [])]).toEqual([5, ...tokensOf('x\n'), ...tokensOf('Hi')]);
+    const numLow = tokensOf('x\n').length + tokensOf('Hi').length;
+    expect([...(biases ?? [])]).toEqual([1.5, ...Array.from({ length: numLow }, () => -100)]);
+  });
+
+  test.each([
+    ['no pair', [[5]]],
+    ['no text', [['', 1]]],
+    ['no number', [[5, 'x']]],
+    ['true', [[5, true]]],
+    ['a part of a token', [[1.5, 1]]],
+    ['a token that is not there', [[1e6, 1]]],
+    ['no list', 5],
+    ['too many', Array.from({ length: 65_537 }, () => [1, 1])],
+    ['too many texts', Array.from({ length: 1025 }, (_each, at) => [`x${at}`, 1])],
+    ['texts that are too long', [['x'.repeat(8193), 1]]],
+  ])('refuses biases: %s', async (_, logit_bias) => {
+    const target = await server({ script: babbles });
+    const response = await post(target, COMPLETION, { prompt: 'a', logit_bias });
+    const { message } = await errorOf(response, 400);
+    expect(message).toContain('logit_bias');
+  });
+
   test('streams pieces, then the end, without another word', async () => {
     const target = await server({ script: says('xy') });
     const events = await eventsOf(await post(target, COMPLETION, { prompt: 'a', stream: true }));
@@ -92,7 +132,6 @@ describe('/completion', () => {
     [{ prompt: [99_999] }, 'prompt.0'],
     [{ prompt: 'a', n_probs: 3 }, 'n_probs'],
     [{ prompt: 'a', n_predict: -2 }, 'n_predict'],
-    [{ prompt: 'a', logit_bias: [[1, 2]] }, 'logit_bias'],
     [{ prompt: 'a', grammar: 'root ::= "a"', json_schema: {} }, 'json_schema'],
     [{ prompt: 'a', image_data: [{ data: 'aGk=', id: 1 }] }, 'image_data'],
   ])('%j is refused', async (body, param) => {

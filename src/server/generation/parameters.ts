@@ -9,7 +9,8 @@ import type { GenerationFields } from '../schemas/fields.ts';
 import { toExtraSamplers } from './extra-samplers.ts';
 import { told } from '../../told.ts';
 
-const MAX_BIAS = 100;
+/** Largest bias of a logit, as in OpenAI's API. */
+export const MAX_BIAS = 100;
 /** vLLM's word for no seed. */
 const RANDOM_SEED = -1n;
 

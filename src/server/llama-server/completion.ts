@@ -29,7 +29,7 @@ async function prepare(served: ServedText, json: unknown, caller: Caller): Promi
   const grammar = grammarOf(body);
   const tokenIds = await encodeOnePrompt(served, body['prompt'], caller, HINT);
   const generation = fitContext(
-    { ...settingsOf(served, body), badWords: [] },
+    { ...(await settingsOf(served, body, caller)), badWords: [] },
     tokenIds,
     { ...limitsOf(body, 'prompt'), grammar },
     served.model,

@@ -51,7 +51,7 @@ async function toRequest(
   };
   const tokenIds = await infillPrompt(served, text, { maxTokens, field: 'input_prefix' }, caller);
   const generation = fitContext(
-    { ...settingsOf(served, body), stopTokenIds: infillStops, badWords: [] },
+    { ...(await settingsOf(served, body, caller)), stopTokenIds: infillStops, badWords: [] },
     tokenIds,
     limitsOf(body, 'input_prefix'),
     served.model,

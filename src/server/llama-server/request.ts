@@ -1,4 +1,5 @@
 /** Common part of llama-server's APIs that generate: from a checked body to an answer. */
+import type { Caller } from '../../front/caller.ts';
 import type { FanOutRequest } from '../../front/generation/fan-out.ts';
 import type { ContextLimits } from '../../front/generation/fit-context.ts';
 import { mapStream } from '../../front/generation/map-stream.ts';
@@ -10,6 +11,7 @@ import { startGeneration } from '../generation/start-generation.ts';
 import type { ServedText } from '../runtimes.ts';
 import type { LlamaServerBody } from '../schemas/llama-server.ts';
 import { LlamaServerAnswer } from './answer.ts';
+import { toLogitBias } from './text-biases.ts';
 
 type Length = Pick<LlamaServerBody, 'n_predict'>;
 
@@ -29,12 +31,16 @@ export function limitsOf(body: Length, prompt: string): ContextLimits {
   };
 }
 
-/** @throws ApiError 400 for a token id outside of the vocabulary */
-export function settingsOf(
-  { model }: Pick<ServedText, 'model'>,
-  { repeat_penalty: repetition_penalty, ...fields }: LlamaServerBody,
-): ReturnType<typeof toSettings> {
-  return toSettings({ ...fields, repetition_penalty }, withLlamaCppDefaults(model));
+/** @throws ApiError 400 for a token id outside of the vocabulary; as PromptEncoder for texts of `logit_bias` */
+export async function settingsOf(
+  served: Pick<ServedText, 'model' | 'prompts'>,
+  { repeat_penalty: repetition_penalty, logit_bias: biases = [], ...fields }: LlamaServerBody,
+  caller: Caller,
+): Promise<ReturnType<typeof toSettings>> {
+  const model = withLlamaCppDefaults(served.model);
+  const settings = toSettings({ ...fields, repetition_penalty }, model);
+  const logitBias = await toLogitBias(served, biases, caller);
+  return { ...settings, sampling: { ...settings.sampling, logitBias } };
 }
 
 export function preparedAnswer(

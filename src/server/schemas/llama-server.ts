@@ -5,6 +5,7 @@ import { extraSamplerFields } from './extra-samplers.ts';
 import { boundedList } from './bounded-list.ts';
 import { generationFields, shortText } from './fields.ts';
 import { grammarText, jsonSchema } from './structured.ts';
+import { textBiases } from './text-biases.ts';
 
 const { model, temperature, top_p, top_k, min_p, seed, stop, stream } = generationFields;
 const { presence_penalty, frequency_penalty, repetition_penalty } = generationFields;
@@ -25,6 +26,7 @@ const common = {
   frequency_penalty,
   repeat_penalty: repetition_penalty,
   ...extraSamplerFields,
+  logit_bias: textBiases.optional(),
   priority,
   service_tier,
   timeout,

@@ -65,7 +65,6 @@ const INFERENCE_ONLY: Readonly<Record<string, Neutral>> = {
 const LLAMA_COMPLETION: Readonly<Record<string, Neutral>> = {
   mirostat: isZero,
   tfs_z: isOne,
-  logit_bias: isEmpty,
   n_probs: isZero,
   lora: isEmpty,
   image_data: isEmpty,
