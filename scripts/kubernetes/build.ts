@@ -21,6 +21,8 @@ import {
   ALL_PROGRAMS,
   COREDNS_VERSION,
   HELM_VERSION,
+  KSERVE_MANIFESTS,
+  KSERVE_VERSION,
   KUBERNETES_PROGRAMS,
   KUBERNETES_VERSION,
   missingFrom,
@@ -113,6 +115,17 @@ function buildKubernetes(names: readonly Program[]): void {
   );
 }
 
+/** With the objects that it is installed by. */
+function buildKserve(): void {
+  const source = download(`github.com/kserve/kserve@v${KSERVE_VERSION}`);
+  const render = ['kustomize', join(source, 'config/default')];
+  writeFileSync(
+    KSERVE_MANIFESTS,
+    execFileSync(programPath('kubectl'), render, { maxBuffer: 2 ** 26 }),
+  );
+  buildModule(source, { kserve: './cmd/manager' });
+}
+
 /**
  * A program of another module, with Kubernetes' modules in our version: much is compiled once for all.
  * @param files of a package of our own, by name
@@ -149,6 +162,7 @@ try {
     const source = download(`sigs.k8s.io/prometheus-adapter@v${ADAPTER_VERSION}`);
     buildModule(source, { 'prometheus-adapter': './cmd/adapter' });
   }
+  if (missing.includes('kserve')) buildKserve();
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -7,6 +7,7 @@ export const KUBERNETES_VERSION = '1.34.3';
 export const COREDNS_VERSION = '1.14.1';
 export const HELM_VERSION = '3.19.5';
 export const ADAPTER_VERSION = '0.12.0';
+export const KSERVE_VERSION = '0.16.0';
 
 /** Folder of the programs. */
 export const PROGRAMS = join(defaultCacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
@@ -23,11 +24,14 @@ export const KUBERNETES_PROGRAMS = [
 ] as const;
 /** Programs of a cluster that runs pods. */
 export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, 'coredns'] as const;
-export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm', 'prometheus-adapter'] as const;
+export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm', 'prometheus-adapter', 'kserve'] as const;
 
 export type Program = (typeof ALL_PROGRAMS)[number];
 
 export const programPath = (name: Program): string => join(PROGRAMS, name);
+
+/** Objects that KServe is installed by, of its own manifests. */
+export const KSERVE_MANIFESTS = join(PROGRAMS, 'kserve.yaml');
 
 /** Those that have not been built. */
 export function missingFrom(names: readonly Program[]): Program[] {

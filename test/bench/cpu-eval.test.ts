@@ -66,7 +66,8 @@ function result(server: string, outputTokensPerSecond: number | null): CellResul
     machine: '2 cores',
     threads: 2,
     date: '2026-11-28T09:00:00.000Z',
-    failure: outputTokensPerSecond === null ? 'first\nno module <vllm>' : null,
+    failure:
+      outputTokensPerSecond === null ? 'first\nno module <vllm>\n    at run (a.js:1:2)' : null,
     figures:
       outputTokensPerSecond === null
         ? null

@@ -125,6 +125,8 @@ function rank(names: readonly string[], name: string): number {
   return index === -1 ? names.length : index;
 }
 
+/** The last line that is no place in a program. */
 function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? '';
+  const lines = text.trim().split('\n');
+  return lines.findLast((line) => !line.trimStart().startsWith('at ')) ?? '';
 }

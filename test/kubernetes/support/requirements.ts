@@ -51,3 +51,5 @@ export const METRICS: readonly Requirement[] = [
   built(['prometheus-adapter']),
   program('prometheus'),
 ];
+
+export const KSERVE: readonly Requirement[] = [...CLUSTER, built(['kserve'])];
