@@ -2,7 +2,7 @@
  * How often a model that sees reads drawings right, to the letter, by the precision of its text model and of its tower.
  *
  *   python3 scripts/training/vision/held_out.py DRAWINGS --count 1000
- *   npx tsx scripts/bench/sight.ts --drawings DRAWINGS [--model models/lookout] [--json]
+ *   npx tsx scripts/bench/sight.ts --model FOLDER --drawings DRAWINGS [--json]
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,13 +18,14 @@ const MAX_TOKENS = 16;
 
 const { values } = parseArgs({
   options: {
-    model: { type: 'string', default: 'models/lookout' },
+    model: { type: 'string' },
     drawings: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
-if (values.drawings === undefined) throw new Error('--drawings names a folder of held_out.py');
-const folder = values.drawings;
+const { model, drawings: folder } = z
+  .object({ model: z.string(), drawings: z.string() })
+  .parse(values);
 
 const drawingsSchema = z.array(
   z.object({ file: z.string(), kind: z.string(), question: z.string(), answer: z.string() }),
@@ -77,7 +78,7 @@ function share(right: readonly boolean[], kind?: string): number {
 const results = [];
 for (const precision of PRECISIONS) {
   for (const tower of TOWERS) {
-    const flags = ['--model', values.model, '--precision', precision, '--vision-precision', tower];
+    const flags = ['--model', model, '--precision', precision, '--vision-precision', tower];
     const server = await startServer(flags);
     try {
       const right = await judge(server.url);
@@ -91,7 +92,7 @@ for (const precision of PRECISIONS) {
 if (values.json) {
   console.log(JSON.stringify(results, null, 2));
 } else {
-  console.log(`${values.model}, ${drawings.length} drawings\n`);
+  console.log(`${model}, ${drawings.length} drawings\n`);
   const percent = (of = NaN) => `${(100 * of).toFixed(1)} %`;
   printTable(
     ['text', 'tower', ...kinds, 'all'],

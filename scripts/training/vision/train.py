@@ -26,7 +26,7 @@ from checkpoint import IMAGE, PATCH, WIDTH, load_model, make_model, make_tokeniz
 from questions import QUESTIONS, draw_for, exchanges
 
 # The share of the steps in which the tower learns alone, and shapes among its drawings.
-ALONE = 0.4
+ALONE = 0.3
 ALONE_SHAPES = 0.2
 # How often a page is used, and how often its colors are inverted.
 VIEWS = 4
