@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { TaskError, TaskTooCostlyError } from '../../../src/front/prompts/fair-pool.ts';
 import { warmUpPrompts } from '../../../src/front/prompts/warm-up-prompts.ts';
 
-const failing = (error: Error) => ({
+const failing = (reason: Error) => ({
   canChat: false,
-  encodeTexts: () => Promise.reject(error),
-  encodeChat: () => Promise.reject(error),
+  encodeTexts: () => Promise.reject(reason),
+  encodeChat: () => Promise.reject(reason),
 });
 
 test('a machine that is too busy to make prompts in time starts all the same', async () => {
