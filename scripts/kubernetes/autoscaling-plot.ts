@@ -1,7 +1,7 @@
 /**
  * Draws what test/kubernetes/autoscaling.test.ts recorded, over time:
  *
- *   CHAIRLIFT_AUTOSCALING_RECORD=$PWD/record.json npm run test:kubernetes autoscaling
+ *   AUTOSCALING_RECORD=$PWD/record.json npm run test:kubernetes autoscaling
  *   npx tsx scripts/kubernetes/autoscaling-plot.ts record.json > docs/images/autoscaling.svg
  */
 import { readFileSync } from 'node:fs';

@@ -20,7 +20,7 @@ const MANY = 200;
 const QUIET_MS = 30_000;
 const CROWD_MS = 180_000;
 /** File for the record, which docs/images draws. */
-const RECORD = process.env['CHAIRLIFT_AUTOSCALING_RECORD'];
+const RECORD = process.env['AUTOSCALING_RECORD'];
 
 /** Pods that are small enough for four on this machine, and an autoscaler without patience. */
 const PATCHES = `  - target: {kind: Deployment, name: chairlift}
