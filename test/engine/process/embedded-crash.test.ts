@@ -52,14 +52,16 @@ async function textOf(
   killAfter: readonly number[] = [],
 ): Promise<number[]> {
   const text: number[] = [];
-  const kills = new Set(killAfter);
+  const kills = [...killAfter];
+  let killed: number | undefined;
   for await (const { tokenIds } of client.generate(request, never)) {
     text.push(...tokenIds);
-    for (const after of kills) {
-      if (text.length < after || client.pid === undefined) continue;
-      kills.delete(after);
-      process.kill(client.pid, 'SIGKILL');
-    }
+    const { pid } = client;
+    // Tokens that came with those before a kill say nothing of another process.
+    if (text.length < (kills[0] ?? Infinity) || pid === undefined || pid === killed) continue;
+    kills.shift();
+    killed = pid;
+    process.kill(pid, 'SIGKILL');
   }
   return text;
 }
