@@ -118,7 +118,7 @@ async function openTextEncoder(source: TextSource, threads: number): Promise<Ope
   const folder = await inspectEncoderFolder(source.folder, prefer);
   const { graphs, dim, tokenDim } = await openGraphs(folder, source, threads);
   const runner = new BatchRunner(new TextBatch(graphs));
-  warmUp(runner, folder.facts.padTokenId, folder.maxTokens);
+  warmUp(runner, folder);
   return { runner, signature: TEXTS, text: { kind: folder.kind, dim, tokenDim }, maxBytes: null };
 }
 
@@ -127,9 +127,10 @@ async function openTextEncoder(source: TextSource, threads: number): Promise<Ope
  * not ready.
  * @throws Error when the run fails
  */
-function warmUp(runner: BatchRunner, tokenId: number, maxTokens: number): void {
-  const ids = new Int32Array(Math.min(WARM_UP_TOKENS, maxTokens)).fill(tokenId);
-  runner.run([{ type: 'tokens', ids, secondStart: ids.length }], ([outcome]) => {
+function warmUp(runner: BatchRunner, { facts, maxTokens, kind }: EncoderFolder): void {
+  const ids = new Int32Array(Math.min(WARM_UP_TOKENS, maxTokens)).fill(facts.padTokenId);
+  const wantsTokens = kind === 'late';
+  runner.run([{ type: 'tokens', ids, secondStart: ids.length, wantsTokens }], ([outcome]) => {
     if (outcome?.type === 'failed') throw new Error(outcome.message);
   });
 }
@@ -149,8 +150,8 @@ async function openGraphs(
     const output = OWN_OUTPUTS[kind];
     const feed = packedFeed(graph.config);
     const isPooled = kind === 'embedding' && graph.config.head === null;
-    const tokens = isPooled ? TOKEN_VECTORS : null;
-    const tokenDim = isPooled ? graph.config.hiddenSize : null;
+    const tokens = isPooled || kind === 'late' ? TOKEN_VECTORS : null;
+    const tokenDim = tokens === null ? null : lastDim(session, tokens);
     const graphs = { session, feed, output, tokens, head: null, isSparse: kind === 'sparse' };
     return { graphs, dim: lastDim(session, output), tokenDim };
   }
@@ -181,6 +182,7 @@ const OWN_OUTPUTS: Readonly<Record<EncoderKind, string>> = {
   embedding: 'embedding',
   reranker: 'logits',
   sparse: WORD_WEIGHTS,
+  late: TOKEN_VECTORS,
 };
 
 /** Vectors of tokens go first: the folder says how they become a vector of the text. */
@@ -188,6 +190,7 @@ const VECTOR_OUTPUTS: Readonly<Record<EncoderKind, readonly string[]>> = {
   embedding: ['last_hidden_state', 'token_embeddings', 'sentence_embedding', 'embedding'],
   reranker: ['logits', 'scores'],
   sparse: [],
+  late: [],
 };
 
 function vectorOutput({ outputs }: Session, kind: EncoderKind): string {

@@ -64,7 +64,7 @@ export function packedFeed({ firstPosition, numTypes }: PackedConfig): TokenFeed
         padded[row * seq + place] = BigInt((starts[row] ?? 0) + place);
       }
     }
-    const lengths = Int32Array.from(texts, ({ ids }) => ids.length);
+    const lengths = Int32Array.from(texts, ({ ids, numSeen = ids.length }) => numSeen);
     return new Map<string, Tensor>([
       ['input_ids', packed(idAt)],
       ['token_type_ids', packed(knownTypeOf)],

@@ -121,6 +121,7 @@ const CAPABILITIES: Readonly<Record<EncoderKind, readonly string[]>> = {
   embedding: ['embeddings'],
   reranker: ['rerank', 'score', 'classify'],
   sparse: ['embed_sparse'],
+  late: ['token_embed', 'rerank', 'score'],
 };
 
 /** Uses of an encoder, loaded or not. */

@@ -102,7 +102,8 @@ export async function acquireKind<K extends AnyRuntime['kind']>(
       context.models.keepAlive(keyOf(lease.definition), keepAliveMs);
     }
     if (caller.record && lease.runtime.kind === 'encoder') {
-      const operation = lease.runtime.encoder.kind === 'reranker' ? 'rerank' : 'embeddings';
+      const { kind } = lease.runtime.encoder;
+      const operation = kind === 'reranker' || kind === 'late' ? 'rerank' : 'embeddings';
       caller.record.asked = { operation, model: lease.definition.name };
     }
     return ofKind(lease, kinds);

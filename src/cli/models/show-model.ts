@@ -156,6 +156,7 @@ const USES = {
   embedding: 'embeddings',
   reranker: 'scores of pairs of texts',
   sparse: 'weights of words',
+  late: 'vectors of tokens, and scores of pairs of texts by these',
 } as const;
 
 async function encoderRows(encoder: EncoderFolder): Promise<Row[]> {

@@ -67,6 +67,8 @@ export interface TokenInput {
   readonly ids: Int32Array;
   /** Where the second text of a pair begins; as many as there are ids for a text by itself. */
   readonly secondStart: number;
+  /** Tokens from the first on that all see; those after them see these, and none sees them. All if left out. */
+  readonly numSeen?: number;
   /** Whether the vectors of its tokens are wanted, in place of its own; all of a batch want the same. */
   readonly wantsTokens?: boolean;
 }

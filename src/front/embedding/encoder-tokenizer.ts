@@ -78,7 +78,12 @@ export class EncoderTokenizer {
   readonly vocabulary: ModelVocabulary;
   /** Fills up texts where a model reads what comes after them. */
   readonly padTokenId: number;
+  /** Fills up queries of late interaction. */
+  readonly fillTokenId: number;
+  /** Null without one. */
+  readonly unknownTokenId: number | null;
   readonly #library: Library;
+  readonly #ids: ReadonlyMap<string, number>;
   readonly #single: Wrapping;
   readonly #pair: Wrapping;
 
@@ -97,7 +102,11 @@ export class EncoderTokenizer {
     const added = new Set(file.added_tokens.map(({ content }) => content));
     const ids = this.#library.get_vocab();
     this.vocabulary = new ModelVocabulary({ ids, added }, modelSize);
-    this.padTokenId = ids.get(padTokenOf(config)) ?? 0;
+    this.#ids = ids;
+    this.padTokenId = this.#roleOf(config, 'pad_token') ?? 0;
+    this.fillTokenId =
+      this.#roleOf(config, 'mask_token') ?? this.#roleOf(config, 'eos_token') ?? this.padTokenId;
+    this.unknownTokenId = this.#roleOf(config, 'unk_token');
     this.#single = this.#wrapping(false);
     this.#pair = this.#wrapping(true);
   }
@@ -116,6 +125,12 @@ export class EncoderTokenizer {
       if (!(error instanceof TokenizerError || error instanceof MissingTokenError)) throw error;
       throw new TokenizerError(`${path}: ${error.message}`, { cause: error });
     }
+  }
+
+  /** A token's id by its text; null for one that the model does not have. */
+  idOf(token: string): number | null {
+    const id = this.#ids.get(token);
+    return id !== undefined && this.vocabulary.has(id) ? id : null;
   }
 
   /** How many tokens come on top of those of a text, or of two. */
@@ -147,6 +162,11 @@ export class EncoderTokenizer {
     const parts = [before, a.slice(0, lengthA), between, b.slice(0, lengthB), after];
     const ids = Int32Array.from(parts.flat());
     return { ids, secondStart: betweenOfFirst === null ? ids.length : numOfFirst };
+  }
+
+  /** @param config tokenizer_config.json */
+  #roleOf(config: object, role: TokenRole): number | null {
+    return this.idOf(rolesSchema.parse(config)[role]);
   }
 
   #idsOf(text: string): number[] {
@@ -184,16 +204,17 @@ export class EncoderTokenizer {
   }
 }
 
-const padTokenSchema = z.looseObject({
-  pad_token: z
-    .union([z.string(), z.looseObject({ content: z.string() }).transform((each) => each.content)])
-    .catch(''),
-});
+const tokenSchema = z
+  .union([z.string(), z.looseObject({ content: z.string() }).transform((each) => each.content)])
+  .catch('');
 
-/** @param config tokenizer_config.json */
-function padTokenOf(config: object): string {
-  return padTokenSchema.safeParse(config).data?.pad_token ?? '';
-}
+const rolesSchema = z.looseObject({
+  pad_token: tokenSchema,
+  mask_token: tokenSchema,
+  eos_token: tokenSchema,
+  unk_token: tokenSchema,
+});
+type TokenRole = 'pad_token' | 'mask_token' | 'eos_token' | 'unk_token';
 
 function placeOf(part: readonly number[], whole: readonly number[], from: number): number {
   for (let start = from; start + part.length <= whole.length; start++) {

@@ -6,12 +6,14 @@ export const USES: Readonly<Record<EncoderKind, string>> = {
   embedding: 'makes embeddings',
   reranker: 'scores pairs of texts',
   sparse: 'gives weights of words',
+  late: 'gives vectors of tokens',
 };
 
 const OTHERS: Readonly<Record<EncoderKind, string>> = {
   embedding: 'makes no embeddings',
   reranker: 'scores no pairs of texts',
   sparse: 'gives no weights of words',
+  late: 'gives no vectors of tokens',
 };
 
 /** @throws EncoderInputError where a model is of another kind than is wanted */

@@ -9,6 +9,7 @@ import type {
   Truncation,
 } from './encoder-tokenizer.ts';
 import { withEnd } from './text-end.ts';
+import type { TokenizeJob } from './tokenize-job.ts';
 import { TokenizePool } from './tokenize-pool.ts';
 
 /** Most bytes of a character that waits to be tokenized; a token takes as many. */
@@ -39,14 +40,18 @@ export class TextInputs {
     this.#pool.close();
   }
 
-  /** @param prompt comes before each text @throws as TextEncoder.embed */
+  /**
+   * @param prompt comes before each text @param maxTokens of a text, if others than the model's own
+   * @throws as TextEncoder.embed
+   */
   async encode(
     inputs: readonly ClassifierInput[],
     prompt: string,
     truncate: Truncation,
     caller: Caller,
+    maxTokens = this.#options.maxTokens,
   ): Promise<readonly EncodedText[]> {
-    const { tokenizer, maxTokens, engine } = this.#options;
+    const { tokenizer, engine } = this.#options;
     const { size: vocabSize } = tokenizer.vocabulary;
     const units = inputs.reduce((sum, input) => sum + unitsOf(input), 0);
     const prepared = engine.prepare(inputs.length, BYTES_PER_UNIT * units, caller.client);
@@ -55,7 +60,7 @@ export class TextInputs {
         if (typeof input === 'string') return [[prompt + input]];
         return input instanceof Int32Array ? [] : [input];
       });
-      const tokenized = [...(await this.#tokenize(texts, truncate, caller))];
+      const tokenized = [...(await this.#tokenize({ texts, maxTokens, truncate }, caller))];
       return inputs.map((input, index) =>
         this.#ended(
           input instanceof Int32Array
@@ -75,16 +80,11 @@ export class TextInputs {
     return { ids, secondStart: ids.length };
   }
 
-  async #tokenize(
-    texts: readonly (readonly [string, string?])[],
-    truncate: Truncation,
-    caller: Caller,
-  ): Promise<readonly EncodedText[]> {
-    if (texts.length === 0) return [];
-    const { maxTokens } = this.#options;
+  async #tokenize(job: TokenizeJob, caller: Caller): Promise<readonly EncodedText[]> {
+    if (job.texts.length === 0) return [];
     const begunAt = performance.now();
     try {
-      return await this.#pool.run({ texts, maxTokens, truncate }, caller);
+      return await this.#pool.run(job, caller);
     } finally {
       caller.record?.tokenized(begunAt, performance.now());
     }

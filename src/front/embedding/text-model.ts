@@ -11,7 +11,7 @@ import type { BatcherStats } from '../batching/batcher-stats.ts';
 import type { Caller } from '../caller.ts';
 import { requireComputable } from '../not-cached-error.ts';
 import type { EngineState } from '../engine-process/engine-contract.ts';
-import type { EncoderClientOptions, EncoderOutput } from '../encoder-process/encoder-client.ts';
+import type { EncoderClientOptions } from '../encoder-process/encoder-client.ts';
 import { EncoderEngine } from '../encoder-process/encoder-engine.ts';
 import {
   type ClassifierInput,
@@ -28,15 +28,14 @@ import {
   type TextEncoder,
   type TokenEmbeddings,
 } from './embed-request.ts';
-import {
-  type EncodedText,
-  EncoderTokenizer,
-  type EncoderTokenizerSource,
-} from './encoder-tokenizer.ts';
+import { EncoderTokenizer, type EncoderTokenizerSource } from './encoder-tokenizer.ts';
+import { LateModel } from './late-model.ts';
+import { LateReader } from './late-texts.ts';
 import { requireKind, USES } from './require-kind.ts';
 import { sparseVectorOf } from './sparse-vector.ts';
 import { TextInputs } from './text-inputs.ts';
-import { changedInTurns, ownVector, shortened, sigmoid } from './vectors.ts';
+import { TextRuns } from './text-runs.ts';
+import { changedInTurns, shortened, sigmoid } from './vectors.ts';
 
 export interface TextModelOptions extends EncoderClientOptions {
   readonly folder: string;
@@ -55,6 +54,9 @@ export class TextModel implements TextEncoder {
   readonly #tokenizer: EncoderTokenizer;
   readonly #inputs: TextInputs;
   readonly #engine: EncoderEngine;
+  readonly #runs: TextRuns;
+  /** Null for other models than those of late interaction. */
+  readonly #late: LateModel | null;
 
   private constructor(
     folder: EncoderFolder,
@@ -66,6 +68,7 @@ export class TextModel implements TextEncoder {
     const source = { type: 'text', folder: folder.path, precision, cacheDirectory } as const;
     const batching = batchingOf(folder, options.batching);
     this.#engine = new EncoderEngine({ ...options, source, batching });
+    this.#runs = new TextRuns(this.#engine);
     this.#inputs = new TextInputs({
       tokenizer,
       source: tokenizerOf(folder),
@@ -74,6 +77,15 @@ export class TextModel implements TextEncoder {
       textEnd: folder.textEnd,
       engine: this.#engine,
     });
+    const { modules, maxTokens } = folder;
+    this.#late =
+      modules.late &&
+      new LateModel({
+        reader: new LateReader(modules.late, tokenizer),
+        inputs: this.#inputs,
+        maxTokens,
+        runs: this.#runs,
+      });
   }
 
   /** Looks into the folder; nothing is loaded yet. @throws ModelError, TokenizerError */
@@ -161,7 +173,7 @@ export class TextModel implements TextEncoder {
     if (dimensions !== null) requireDimensions(dimensions, this.dim, modules);
     const prompt = promptOf(promptName, modules);
     const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
-    const whole = await this.#run(encoded, priority, caller);
+    const whole = await this.#runs.vectors(encoded, priority, caller);
     const vectors =
       dimensions === null
         ? whole
@@ -176,15 +188,23 @@ export class TextModel implements TextEncoder {
     caller: Caller,
   ): Promise<TokenEmbeddings> {
     requireComputable(caller);
-    requireKind(this.kind, 'embedding');
+    if (this.#late === null) requireKind(this.kind, 'embedding');
     const width = this.#tokenDim;
     if (width === null)
       throw new EncoderInputError("the model's export gives no vectors of tokens");
+    if (this.#late !== null) {
+      return await this.#late.embedTokens(
+        inputs,
+        { promptName, truncate, priority },
+        caller,
+        width,
+      );
+    }
     const prompt = promptOf(promptName, this.#folder.modules);
     const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
     const counts = countsOf(encoded);
     requireOutputRoom(counts.numTokens * width);
-    const vectors = await this.#run(encoded, priority, caller, width);
+    const vectors = await this.#runs.vectors(encoded, priority, caller, width);
     return { vectors, ...counts, width };
   }
 
@@ -201,20 +221,24 @@ export class TextModel implements TextEncoder {
     const prompt = promptOf(promptName, this.#folder.modules);
     const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
     const numbers = 2 * this.dim;
-    const outputs = await this.#outputs(encoded, priority, caller, { numbers });
+    const outputs = await this.#runs.outputs(encoded, priority, caller, { numbers });
     return { vectors: outputs.map(sparseVectorOf), ...countsOf(encoded) };
   }
 
-  /** Scores pairs of texts, with a cross-encoder. @throws as TextEncoder.score */
+  /** Scores pairs of texts, with a cross-encoder or by their tokens' vectors. @throws as TextEncoder.score */
   async score(
     pairs: readonly (readonly [string, string])[],
     { truncate = true, priority = 0 }: Pick<EmbedOptions, 'truncate' | 'priority'>,
     caller: Caller,
   ): Promise<Scores> {
     requireComputable(caller);
+    if (this.#late !== null) {
+      const width = this.#tokenDim ?? 0;
+      return await this.#late.score(pairs, { truncate, priority }, caller, width);
+    }
     requireKind(this.kind, 'reranker');
     const encoded = await this.#inputs.encode(pairs, '', truncate, caller);
-    const rows = await this.#run(encoded, priority, caller);
+    const rows = await this.#runs.vectors(encoded, priority, caller);
     // If there are two labels, the second is that of a match.
     const logits = Float32Array.from(rows, (row) =>
       row.length === 2 ? (row[1] ?? 0) - (row[0] ?? 0) : (row[0] ?? 0),
@@ -235,46 +259,8 @@ export class TextModel implements TextEncoder {
       throw new EncoderInputError(`the model ${USES[this.kind]} and has no labels for texts`);
     }
     const encoded = await this.#inputs.encode(inputs, '', truncate, caller);
-    const vectors = await this.#run(encoded, priority, caller);
+    const vectors = await this.#runs.vectors(encoded, priority, caller);
     return { vectors, ...countsOf(encoded) };
-  }
-
-  async #run(
-    texts: readonly EncodedText[],
-    priority: number,
-    caller: Caller,
-    tokenDim: number | null = null,
-  ): Promise<Float32Array[]> {
-    const outputs = await this.#outputs(texts, priority, caller, { tokenDim });
-    return outputs.map(([vector]) => ownVector(vector?.data));
-  }
-
-  /** @param numbers of the output of each text, apart from those of its tokens */
-  async #outputs(
-    texts: readonly EncodedText[],
-    priority: number,
-    caller: Caller,
-    { tokenDim = null, numbers = 0 }: { tokenDim?: number | null; numbers?: number },
-  ): Promise<readonly EncoderOutput[]> {
-    const wantsTokens = tokenDim !== null;
-    const { numTokens } = countsOf(texts);
-    if (caller.record) caller.record.numPromptTokens = numTokens;
-    const requests = texts.map(({ ids, secondStart }) => ({
-      input: { type: 'tokens', ids, secondStart, wantsTokens } as const,
-      rows: 1,
-      tokens: ids.length,
-      // Outputs wait in the front, too; each number has four bytes, as an id has.
-      bytes: ids.byteLength * (1 + (tokenDim ?? 0)) + ids.BYTES_PER_ELEMENT * numbers,
-      shape: wantsTokens ? 'tokens' : '',
-      priority,
-    }));
-    const settle = await caller.meter?.charge(numTokens);
-    const outputs = await this.#engine.submit(requests, caller).catch(async (error: unknown) => {
-      await settle?.(0);
-      throw error;
-    });
-    await settle?.(numTokens);
-    return outputs;
   }
 }
 

@@ -6,6 +6,7 @@ import { ModelError } from '../model-error.ts';
 import type { EncoderKind } from './encoder-kind.ts';
 import { type EncoderLabels, labelsOf, labelsShape } from './encoder-labels.ts';
 import type { EncoderConfig } from './encoder-shape.ts';
+import { STANFORD_ARCHITECTURE } from './late-interaction.ts';
 import { ENCODER_FAMILIES } from './families/known-encoders.ts';
 
 const size = z.int().positive();
@@ -17,6 +18,7 @@ const commonSchema = z.looseObject({
   vocab_size: size.nullish(),
   max_position_embeddings: size.max(MODEL_LIMITS.positions).nullish(),
   pad_token_id: z.int().nonnegative().nullish(),
+  hidden_size: size.max(MODEL_LIMITS.positions).nullish(),
   ...labelsShape,
 });
 
@@ -27,6 +29,10 @@ export interface EncoderFacts {
   readonly vocabSize: number | null;
   /** Whether it has a head that scores a text: `...ForSequenceClassification`. */
   readonly isClassifier: boolean;
+  /** Whether Stanford's ColBERT wrote it. */
+  readonly isStanford: boolean;
+  /** Width of its vectors; null if config.json does not say. */
+  readonly hiddenSize: number | null;
   readonly labels: EncoderLabels;
   readonly padTokenId: number;
   /** Longest text in tokens; null if config.json does not say. */
@@ -56,6 +62,8 @@ export function parseEncoderFacts(json: unknown, origin: string): EncoderFacts {
     isClassifier: (data.architectures ?? []).some((name) =>
       name.endsWith('SequenceClassification'),
     ),
+    isStanford: (data.architectures ?? []).includes(STANFORD_ARCHITECTURE),
+    hiddenSize: data.hidden_size ?? null,
     labels: labelsOf(data),
     padTokenId: data.pad_token_id ?? 0,
     maxPositions: positions === null ? null : positions - (POSITION_OFFSETS[data.model_type] ?? 0),
@@ -96,6 +104,7 @@ export function parseEncoderConfig(
   }
   const { body, labels: labelsHead, words, projection = null } = family.describe(json, origin);
   if (kind === 'embedding') return { ...body, head: projection };
+  if (kind === 'late') return { ...body, head: null };
   if (kind === 'sparse' && words !== null) return { ...body, head: words };
   if (kind === 'reranker' && labelsHead !== null) {
     return { ...body, head: { ...labelsHead, numLabels: labels.names.length } };

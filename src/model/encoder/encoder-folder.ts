@@ -12,7 +12,7 @@ import { SHARD_INDEX, SINGLE_FILE, weightFiles } from '../huggingface/safetensor
 import { type EncoderFacts, parseEncoderConfig, parseEncoderFacts } from './encoder-config.ts';
 import type { EncoderKind } from './encoder-kind.ts';
 import type { EncoderConfig } from './encoder-shape.ts';
-import { readSentenceModules, type SentenceModules } from './sentence-modules.ts';
+import { readSentenceModules, type SentenceModules, stanfordModules } from './sentence-modules.ts';
 import { dualTypeOf, type TextEnd, textEndOf, textPartOf } from './text-part.ts';
 import { meaningOf } from '../../files/system-error.ts';
 
@@ -67,7 +67,7 @@ export async function isEncoderFolder(path: string): Promise<boolean> {
 }
 
 const ENCODERS =
-  /^(?:(?:CLIP|Siglip)Model|(?:Bert|Roberta|XLMRoberta|Camembert|MPNet|DistilBert|ModernBert|New|Gte|NomicBert).*?(?:Model|ForSequenceClassification|ForMaskedLM))$/;
+  /^(?:(?:CLIP|Siglip)Model|HF_ColBERT|(?:Bert|Roberta|XLMRoberta|Camembert|MPNet|DistilBert|ModernBert|New|Gte|NomicBert).*?(?:Model|ForSequenceClassification|ForMaskedLM))$/;
 
 /**
  * Finds out what text encoder a folder holds.
@@ -85,8 +85,10 @@ export async function inspectEncoderFolder(
   const configPath = join(path, 'config.json');
   const config = textPartOf(await readJson(configPath));
   const facts = parseEncoderFacts(config, configPath);
-  const modules = await readSentenceModules(path);
-  const kind = modules.isSparse ? 'sparse' : facts.isClassifier ? 'reranker' : 'embedding';
+  const modules = facts.isStanford
+    ? await stanfordModules(path, names, facts.hiddenSize ?? 0)
+    : await readSentenceModules(path);
+  const kind = kindOf(modules, facts);
   const graph = await graphIn(path, names, { config, kind, prefer });
   const stated = await maxTokensOf(path, names, facts, modules);
   const maxTokens = Math.min(stated, mostTokens(graph));
@@ -100,6 +102,15 @@ export async function inspectEncoderFolder(
     graph,
     weightBytes: await bytesOf(graph),
   };
+}
+
+function kindOf(
+  { isSparse, late }: SentenceModules,
+  { isClassifier }: Pick<EncoderFacts, 'isClassifier'>,
+): EncoderKind {
+  if (late !== null) return 'late';
+  if (isSparse) return 'sparse';
+  return isClassifier ? 'reranker' : 'embedding';
 }
 
 interface Wanted {
@@ -119,8 +130,10 @@ async function graphIn(
   { config, kind, prefer }: Wanted,
 ): Promise<EncoderGraphSource> {
   const exported = await exportIn(path, names);
-  // Exports of sparse encoders end with scores of all words for each token, of two towers with both.
-  if (kind === 'sparse' || dualTypeOf(config) !== null) return weightsIn(path, names, config, kind);
+  // Exports of sparse encoders end with scores of all words for each token, of two towers with both, and those of
+  // late interaction before their last layer, mostly.
+  if (kind === 'sparse' || kind === 'late' || dualTypeOf(config) !== null)
+    return weightsIn(path, names, config, kind);
   if (exported !== null && prefer === 'export') return exported;
   try {
     return await weightsIn(path, names, config, kind);

@@ -5,7 +5,7 @@ import { EncoderOps } from './encoder-ops.ts';
 import { emitLayers } from './encoder-layers.ts';
 import { type EncoderConfig, normOutputs } from './encoder-shape.ts';
 import { emitLabels, emitProjection, emitWords } from './output-heads.ts';
-import { emitHead, type SentenceHead } from './sentence-head.ts';
+import { emitHead, emitVectors, type SentenceHead } from './sentence-head.ts';
 import type { EncoderVariant } from './write-encoder.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { weightFormats } from '../quantize/weight-format.ts';
@@ -29,7 +29,8 @@ export const TOKEN_VECTORS = 'table';
  * is padding; `packed` int64 [tokens], the place of each token in that table, read row by row; and
  * `attention_mask` int64 [batch, seq].
  * Output: `embedding` float [batch, dim] and, where it is pooled, `table` float [batch, seq, width]; of a
- * classifier `logits` float [batch, labels]; of a sparse encoder `weights` float [batch, vocab].
+ * classifier `logits` float [batch, labels]; of a sparse encoder `weights` float [batch, vocab]; of late interaction,
+ * whose head pools nothing, `table` alone.
  */
 export async function buildEncoderGraph(options: EncoderGraphOptions): Promise<GraphBuilder> {
   return new EncoderEmitter(options).emit();
@@ -68,7 +69,12 @@ class EncoderEmitter {
     let hidden = this.#embed();
     hidden = emitLayers(this.#ops, this.#config, hidden, (...of) => this.#attention.attend(...of));
     if (names.finalNorm !== null) hidden = this.#ops.norm(names.finalNorm, hidden);
-    if (head === null) {
+    if (head === null && this.#options.head.pooling.length === 0) {
+      const { outFeatures: width = hiddenSize } = this.#options.head.dense.at(-1) ?? {};
+      const vectors = await emitVectors(graph, 'token/vectors', this.#options.head, hidden);
+      graph.node(TOKEN_VECTORS, 'Gather', [vectors, 'padded']);
+      graph.output(TOKEN_VECTORS, 'float', ['batch', 'seq', width]);
+    } else if (head === null) {
       const table = graph.node(TOKEN_VECTORS, 'Gather', [hidden, 'padded']);
       graph.output(TOKEN_VECTORS, 'float', ['batch', 'seq', hiddenSize]);
       await emitHead(graph, this.#options.head, { hidden: table, mask, width: hiddenSize });

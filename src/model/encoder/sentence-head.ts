@@ -41,15 +41,25 @@ export async function emitHead(
   tokens: TokenVectors,
 ): Promise<void> {
   const pooled = emitPooling(graph, pooling, tokens);
-  let vector = pooled;
+  await emitVectors(graph, 'embedding', { dense, normalize }, pooled);
+  const dim = vectorDim({ pooling, dense, normalize }, tokens.width);
+  graph.output('embedding', 'float', ['batch', dim]);
+}
+
+/** What comes after pooling, of texts or of tokens: [..., width] becomes [..., dim]. */
+export async function emitVectors(
+  graph: GraphBuilder,
+  name: string,
+  { dense, normalize }: Omit<SentenceHead, 'pooling'>,
+  input: string,
+): Promise<string> {
+  let vector = input;
   for (const [index, layer] of dense.entries()) {
     vector = await emitDense(graph, `dense.${index}`, layer, vector);
   }
   const attributes = { axis: -1n, p: 2n };
   const opType = normalize ? 'LpNormalization' : 'Identity';
-  graph.node('embedding', opType, [vector], normalize ? { attributes } : {});
-  const dim = vectorDim({ pooling, dense, normalize }, tokens.width);
-  graph.output('embedding', 'float', ['batch', dim]);
+  return graph.node(name, opType, [vector], normalize ? { attributes } : {});
 }
 
 /** The vector of each text, [batch, width] for each way of pooling. */

@@ -9,6 +9,12 @@ import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { SINGLE_FILE } from '../huggingface/safetensors.ts';
+import {
+  type LateInteraction,
+  pylateInteraction,
+  pylateShape,
+  readStanford,
+} from './late-interaction.ts';
 
 /** How the vectors of a text's tokens become one. */
 export type Pooling = 'mean' | 'mean_sqrt_len' | 'cls' | 'last' | 'max';
@@ -38,6 +44,8 @@ export interface SentenceModules {
   readonly logitScore: LogitScore | null;
   /** Whether the model gives weights of words in place of a vector. */
   readonly isSparse: boolean;
+  /** Set where the vectors of tokens are the output, after `dense` and `normalize`; null where they become one. */
+  readonly late: LateInteraction | null;
   /** Longest text in tokens, null if it does not say. */
   readonly maxTokens: number | null;
   /** Texts that come before an input, by what it is. */
@@ -65,6 +73,7 @@ const denseSchema = z.looseObject({
   out_features: z.int().positive(),
   bias: z.boolean().default(true),
   activation_function: z.string().default('torch.nn.modules.linear.Identity'),
+  use_residual: z.literal(false, "residuals of dense layers can't be served").default(false),
 });
 
 const tokenId = z.int().nonnegative();
@@ -83,11 +92,15 @@ const promptsSchema = z.looseObject({
   default_prompt_name: z.string().nullish(),
   is_matryoshka: z.boolean().nullish(),
   matryoshka_dimensions: z.array(z.int().positive()).nullish(),
+  similarity_fn_name: z.string().nullish(),
+  ...pylateShape,
 });
 
 const lengthSchema = z.looseObject({ max_seq_length: z.int().positive().nullish() });
 
 const MODULES_FILE = 'modules.json';
+/** PyLate's name of what compares the vectors of two texts' tokens. */
+const LATE_SIMILARITY = 'MaxSim';
 
 /** Modules that modules.json lists. */
 type Modules = Pick<SentenceModules, 'pooling' | 'dense' | 'normalize' | 'logitScore' | 'isSparse'>;
@@ -111,6 +124,7 @@ export const LAST_TOKEN: Modules = {
 };
 
 const NO_PROMPTS = {
+  late: null,
   maxTokens: null,
   prompts: {},
   defaultPromptName: null,
@@ -134,8 +148,10 @@ export async function readSentenceModules(
   const prompts = await optional('config_sentence_transformers.json', promptsSchema);
   const length = await optional('sentence_bert_config.json', lengthSchema);
   const { matryoshka_dimensions: dimensions, is_matryoshka: isAny } = prompts ?? {};
+  const isLate = prompts?.similarity_fn_name === LATE_SIMILARITY;
   return {
-    ...(modules === null ? plain : await readModules(folder, modules)),
+    ...(modules === null ? plain : await readModules(folder, modules, isLate)),
+    late: isLate ? pylateInteraction(prompts) : null,
     maxTokens: length?.max_seq_length ?? null,
     prompts: prompts?.prompts ?? {},
     defaultPromptName: prompts?.default_prompt_name ?? null,
@@ -143,14 +159,37 @@ export async function readSentenceModules(
   };
 }
 
+/**
+ * Modules of a folder of Stanford's ColBERT.
+ * @param names of its files @throws {ModelError}
+ */
+export async function stanfordModules(
+  folder: string,
+  names: readonly string[],
+  hiddenSize: number,
+): Promise<SentenceModules> {
+  const { late, dim } = await readStanford(folder, names);
+  const dense: DenseLayer = {
+    // Its weights are among those of the model, by the name that they have in a file of their own.
+    file: join(folder, SINGLE_FILE),
+    inFeatures: hiddenSize,
+    outFeatures: dim,
+    bias: false,
+    activation: 'identity',
+  };
+  return { ...PLAIN, ...NO_PROMPTS, pooling: [], dense: [dense], normalize: true, late };
+}
+
+/** @param isLate whether the vectors of tokens are the output */
 async function readModules(
   folder: string,
   modules: z.infer<typeof modulesSchema>,
+  isLate: boolean,
 ): Promise<Modules> {
   const origin = join(folder, MODULES_FILE);
   let pooling: readonly Pooling[] = [];
   const dense: DenseLayer[] = [];
-  let normalize = false;
+  let normalize = isLate;
   let logitScore: LogitScore | null = null;
   let isSparse = false;
   for (const { path, type } of modules) {
@@ -182,7 +221,7 @@ async function readModules(
         throw new ModelError(`${origin} has a module that can't be served: ${type}`);
     }
   }
-  if (pooling.length === 0 && logitScore === null && !isSparse) {
+  if (pooling.length === 0 && logitScore === null && !isSparse && !isLate) {
     throw new ModelError(`${origin} has no pooling`);
   }
   return { pooling, dense, normalize, logitScore, isSparse };
