@@ -1,4 +1,5 @@
 /** Runs a beam search: places, steps of the engine, and the texts that were found. */
+import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { EngineRequest, Logprobs } from '../../engine/request.ts';
 import { outcomeOfAbort } from '../deadline.ts';
@@ -56,8 +57,11 @@ export async function* searchBeams(
   parts: BeamParts,
   request: GenerationRequest,
   beams: NonNullable<GenerationRequest['beams']>,
-  signal: AbortSignal,
+  ofCaller: AbortSignal,
 ): AsyncGenerator<GenerationDelta, void> {
+  const signal = AbortSignal.any([ofCaller]);
+  // Every beam listens; Node would report more than ten listeners as a leak.
+  setMaxListeners(0, signal);
   const observer = parts.observe?.(request) ?? null;
   observer?.queued(performance.now());
   const places = takePlaces(parts.admission, placeOf(request), beams.width, signal);

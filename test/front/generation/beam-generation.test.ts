@@ -1,5 +1,6 @@
+import { getMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { EngineError } from '../../../src/front/engine-process/errors.ts';
 import { fanOut } from '../../../src/front/generation/fan-out.ts';
 import type { GenerationObserver } from '../../../src/front/generation/generation-observer.ts';
@@ -43,6 +44,7 @@ interface SetUp extends Partial<BeamEngineOptions> {
 
 function setUp({ places = 16, maxQueue = 0, ...options }: SetUp = {}) {
   const { engine, requests, counts } = beamEngine({ ...MODEL, ...options });
+  const generate = vi.spyOn(engine, 'generate');
   const admission = new Admission({ concurrency: places, maxQueue });
   const outcomes: string[] = [];
   const observer: GenerationObserver = {
@@ -58,7 +60,7 @@ function setUp({ places = 16, maxQueue = 0, ...options }: SetUp = {}) {
     eosTokenIds: [0],
     observe: () => observer,
   });
-  return { generator, requests, counts, admission, outcomes };
+  return { generator, generate, requests, counts, admission, outcomes };
 }
 
 async function textsOf(deltas: AsyncIterable<GenerationDelta>) {
@@ -124,6 +126,13 @@ describe('a beam search', () => {
     expect(outcomes).toEqual(['queued', 'rejected']);
     await setImmediate();
     expect(admission.running + admission.waiting).toBe(0);
+  });
+
+  it('has all its beams listen for its end without a warning', async () => {
+    const { generator, generate } = setUp();
+    await textsOf(generator.generate(requestOf({}, 12), new AbortController().signal));
+    expect(generate.mock.calls.length).toBeGreaterThan(12);
+    for (const [, signal] of generate.mock.calls) expect(getMaxListeners(signal)).toBe(0);
   });
 
   it('ends within a step when its client leaves, whether or not anybody reads', async () => {
