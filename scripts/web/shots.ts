@@ -4,6 +4,8 @@ import { ask, openSettings, setParameter } from '../../test/web/support/chat-pag
 import { BATCH_FLAGS, showBatch } from './batch-load.ts';
 import { bench, completion, docs, status } from './prepare-shots.ts';
 
+const DRAWING = 'test/fixtures/drawings/0019.png';
+
 export interface Shot {
   /** Name of the file. */
   readonly name: string;
@@ -19,6 +21,7 @@ export interface Shot {
 export const SHOTS: readonly Shot[] = [
   { name: 'chat', path: '/', prepare: chat },
   { name: 'tokens', path: '/', prepare: tokens },
+  { name: 'image', path: '/', args: ['--model', 'test/fixtures/lookout'], prepare: image },
   { name: 'completion', path: '/ui/completion', prepare: completion },
   { name: 'batch', path: '/ui/batch', args: BATCH_FLAGS, prepare: showBatch },
   { name: 'status', path: '/ui/status', args: ['--model-control', 'explicit'], prepare: status },
@@ -37,6 +40,14 @@ async function chat(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Close settings' }).click();
   await ask(page, 'What is 23 + 45?');
   await ask(page, 'Tell me a short story about a dog.');
+}
+
+async function image(page: Page): Promise<void> {
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Attach images or text files', exact: true }).click();
+  await (await chosen).setFiles(DRAWING);
+  await page.locator('.attachments img').waitFor();
+  await ask(page, 'What is in this image?');
 }
 
 async function tokens(page: Page): Promise<void> {
