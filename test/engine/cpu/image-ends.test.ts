@@ -190,7 +190,8 @@ it('is computed again after a preemption', async () => {
   const model = await prepareModel(SOURCE, { ...OPTIONS, ...NATIVE });
   const [given] = await requestsOf();
   const requests = [1, 2, 3, 4].map((id) => {
-    return { ...(given?.request ?? engineRequest()), id, maxTokens: 40 };
+    // So long that all are in their second pages at once, whenever each began.
+    return { ...(given?.request ?? engineRequest()), id, maxTokens: 64 };
   });
   const plenty = run(model, requests, { together: true, prefixCaching: false });
   expect(plenty.numPreemptions).toBe(0);
