@@ -90,7 +90,7 @@ async function startPeers() {
   const script = fileURLToPath(new URL('peers/encoder_peers.py', import.meta.url));
   const child = spawn(python, [script, folder, threads], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  // What exporting has to say comes before.
+  // Messages of exporting come before.
   for (let line = await lines.next(); line.value !== 'ready'; line = await lines.next()) {
     if (line.done === true) throw new Error('the peers ended');
   }

@@ -1,5 +1,5 @@
 /**
- * What the stages before the text model cost one image, in the shape of SmolVLM-256M with random weights: decoding the
+ * Costs of the stages before the text model for one image, in the shape of SmolVLM-256M with random weights: decoding the
  * file, resizing and cutting it into tiles, and the tower.
  *
  *   npx tsx scripts/bench/image-stages.ts [--turns 5] [--towers fp32,int8] [--cpu-time] [--json]

@@ -69,7 +69,7 @@ async function judge(url: string): Promise<boolean[]> {
   return right;
 }
 
-/** Of all, or of those of a kind. */
+/** Share that is right: of all drawings, or of those of a kind. */
 function share(right: readonly boolean[], kind?: string): number {
   const judged = right.filter((_, at) => kind === undefined || drawings[at]?.kind === kind);
   return judged.filter(Boolean).length / judged.length;

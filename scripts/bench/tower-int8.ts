@@ -60,7 +60,7 @@ function dot(a: readonly number[], b: readonly number[]): number {
   return a.reduce((sum, value, at) => sum + value * (b[at] ?? NaN), 0);
 }
 
-/** Of each row. */
+/** Cosines, by row. */
 function cosines(a: readonly number[], b: readonly number[], width: number): number[] {
   return Array.from({ length: a.length / width }, (_, row) => {
     const [one, other] = [a, b].map((all) => all.slice(row * width, (row + 1) * width));

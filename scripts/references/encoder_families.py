@@ -100,7 +100,7 @@ def cases() -> dict:
                 position_biased_input=False,
             ),
         ),
-        # What else v2 may have.
+        # Other parts that v2 may have.
         "deberta-v2": (
             deberta_tokenizer(),
             transformers.DebertaV2Config(

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { Cell } from './plan.ts';
 
-/** What GuideLLM is asked to do. */
+/** Load that GuideLLM is to make. */
 export interface Load extends Cell {
   readonly program: string;
   readonly url: string;
@@ -31,7 +31,7 @@ export interface Figures {
   readonly errored: number;
   readonly ttftMs: Spread;
   readonly itlMs: Spread;
-  /** Of all streams, from the first request to the last token. */
+  /** Rate of all streams, from the first request to the last token. */
   readonly outputTokensPerSecond: number;
   readonly promptTokens: number;
   readonly outputTokens: number;

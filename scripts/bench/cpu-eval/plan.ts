@@ -51,7 +51,7 @@ export interface PlannedCell extends Cell {
   readonly server: string;
 }
 
-/** What to run, as names by commas. */
+/** Cells to run, as names by commas. */
 export interface Wanted {
   readonly models: string;
   readonly cells: string;

@@ -82,7 +82,7 @@ export function ratio(result: CellResult, group: readonly CellResult[]): number 
   return ours.figures.outputTokensPerSecond / result.figures.outputTokensPerSecond;
 }
 
-/** What a million output tokens cost where all threads' cores are paid by the hour. */
+/** Price of a million output tokens where all threads' cores are paid by the hour. */
 export function costPerMillion(
   outputTokensPerSecond: number,
   cores: number,

@@ -36,7 +36,7 @@ const cellResult = z.object({
   failure: z.string().nullable(),
 });
 
-/** What a cell's file has. */
+/** Contents of a cell's file. */
 export type CellResult = z.infer<typeof cellResult>;
 
 /** A cell's result, or undefined where there is none. @throws {Error} if the file is not one */

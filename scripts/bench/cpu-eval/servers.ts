@@ -7,7 +7,7 @@ import { childrenOf } from '../../../test/support/processes.ts';
 import { NO_DRAFTS } from '../lib/server-process.ts';
 import type { ServerKind } from './plan.ts';
 
-/** What a server is to serve, and on how much of a machine. */
+/** Model that a server is to serve, and how much of a machine it gets. */
 export interface Setup {
   /** Name that clients give. */
   readonly name: string;

@@ -26,14 +26,14 @@ COLORS = {
     "black": ((0.0, 0.0, 0.06), (0.0, 0.0, 0.06)),
     "white": ((0.0, 0.0, 0.97), (0.0, 0.0, 0.03)),
 }
-# Of numbers and words.
+# Characters of numbers and words.
 CHARACTERS = "0123456789abcdegnopstu"
 # Classes of a patch: nothing, a character, a shape in a color.
 CLASSES = 1 + len(CHARACTERS) + len(SHAPES) * len(COLORS)
 MAX_PLACES = 5
 # A class of what is not to be judged.
 IGNORED = -100
-# Of the letters of pages, in pixels, from and to: small ones as often as large ones.
+# Sizes of the letters of pages, in pixels, from and to: small ones as often as large ones.
 PAGE_SIZES = ((18, 24), (21, 28), (25, 40))
 
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"
@@ -138,7 +138,7 @@ def draw_shapes(rng: np.random.Generator, count: int, same: bool) -> Drawing:
 
 
 def patch_classes(drawing: Drawing, patch: int) -> np.ndarray:
-    """What is at the middle of each patch, row by row: its class, and its place from the left from 1 on, or zeros."""
+    """The middle of each patch, row by row: its class, and its place from the left from 1 on, or zeros."""
     count = SIDE // patch
     ordered = drawing.text or drawing.shapes
     middles = (np.arange(count) + 0.5) * patch

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 MOMENTUM = 0.95
-# Of the iteration of Newton and Schulz of fifth order.
+# Coefficients of the iteration of Newton and Schulz of fifth order.
 COEFFICIENTS = (3.4445, -4.775, 2.0315)
 STEPS = 5
 

@@ -1,4 +1,4 @@
-"""What the vision model is asked of a drawing, and what it is to say."""
+"""Questions about a drawing, and their answers."""
 
 import string
 

@@ -36,7 +36,7 @@ SHARES = (0.28, 0.27, 0.45)
 # Batches whose chats have a second question.
 SECOND = 0.1
 PATCH_WEIGHT = 0.5
-# Of patches with nothing in them, which most are.
+# Weight of patches with nothing in them, which most are.
 EMPTY_WEIGHT = 0.2
 WARMUP = 0.02
 # The share of the steps at the highest rate.
@@ -138,7 +138,7 @@ class Student(nn.Module):
         self.image_id = tokenizer.convert_tokens_to_ids(IMAGE)
 
     def seen(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the tower makes of patches, and its loss."""
+        """Patches as the tower reads them, and the loss of that."""
         hidden = self.model.model.vision_model(pixel_values=batch.pixels).last_hidden_state
         found = self.patches(hidden).flatten(0, 1)
         classes, places = batch.patches.flatten(0, 1).unbind(-1)
