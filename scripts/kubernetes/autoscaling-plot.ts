@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { escapeHtml } from '../../src/bench/html/escape.ts';
+import { svgText } from '../svg-text.ts';
 
 /** Record whose times are milliseconds from its begin. */
 const recordSchema = z.object({
@@ -105,14 +105,14 @@ console.log(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" ` +
       `height="${height}" font-family="system-ui, sans-serif" font-size="12">`,
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
-    text(MARGIN.left, 20, 'A flash crowd and an autoscaler', 'font-size="14" font-weight="600"'),
+    svgText(MARGIN.left, 20, 'A flash crowd and an autoscaler', 'font-size="14" font-weight="600"'),
     ...panels.map(({ title, lines }, index) =>
       drawPanel(MARGIN.top + index * (PANEL + GAP), title, lines),
     ),
     ...steps(endMs / 1000, 10).map((second) =>
-      text(toX(second * 1000), bottom + 16, String(second), 'text-anchor="middle" fill="#555"'),
+      svgText(toX(second * 1000), bottom + 16, String(second), 'text-anchor="middle" fill="#555"'),
     ),
-    text(WIDTH / 2, bottom + 34, 'seconds', 'text-anchor="middle"'),
+    svgText(WIDTH / 2, bottom + 34, 'seconds', 'text-anchor="middle"'),
     '</svg>',
   ].join('\n'),
 );
@@ -122,17 +122,17 @@ function drawPanel(top: number, title: string, lines: readonly Line[]): string {
   const toY = (value: number) => top + PANEL * (1 - value / most);
   let x = MARGIN.left;
   const legend = lines.map(({ name, color }) => {
-    const drawn = text(x, top - 4, name, `fill="${color}"`);
+    const drawn = svgText(x, top - 4, name, `fill="${color}"`);
     x += 16 + name.length * 6;
     return drawn;
   });
   return [
     ...steps(most, 4).map((value) => {
       const y = toY(value);
-      const label = text(MARGIN.left - 6, y + 4, String(value), 'text-anchor="end" fill="#555"');
+      const label = svgText(MARGIN.left - 6, y + 4, String(value), 'text-anchor="end" fill="#555"');
       return `<path d="M${MARGIN.left} ${y.toFixed(1)}H${WIDTH - MARGIN.right}" stroke="#ddd"/>${label}`;
     }),
-    text(WIDTH - MARGIN.right, top - 4, title, 'text-anchor="end" font-weight="600"'),
+    svgText(WIDTH - MARGIN.right, top - 4, title, 'text-anchor="end" font-weight="600"'),
     ...legend,
     ...lines.map((line) => (line.isDots === true ? dots(line, toY) : stairs(line, toY))),
   ].join('\n');
@@ -158,8 +158,4 @@ function steps(most: number, count: number): number[] {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10));
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step);
-}
-
-function text(x: number, baseline: number, content: string, attributes: string): string {
-  return `<text x="${x.toFixed(1)}" y="${baseline.toFixed(1)}" ${attributes}>${escapeHtml(content)}</text>`;
 }

@@ -16,8 +16,16 @@ from pathlib import Path
 
 import torch
 import transformers
-from encoders import MAX_LENGTH, QUERY, TEXTS, bert_tokenizer, deberta_tokenizer, unigram_tokenizer
 from safetensors.torch import load_file, save_file
+from tiny_texts import (
+    MAX_LENGTH,
+    QUERY,
+    TEXTS,
+    bert_tokenizer,
+    deberta_tokenizer,
+    rounded,
+    unigram_tokenizer,
+)
 
 SHAPE = {
     "hidden_size": 16,
@@ -241,14 +249,6 @@ def zero_shot(folder: Path, tokenizer) -> dict:
         "single": scores(),
         "multi": scores(multi_label=True),
     }
-
-
-def rounded(value):
-    if isinstance(value, float):
-        return round(value, 6)
-    if isinstance(value, list):
-        return [rounded(each) for each in value]
-    return {key: rounded(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def main() -> None:

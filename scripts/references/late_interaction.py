@@ -18,50 +18,14 @@ import transformers
 from pylate.models import ColBERT, Dense
 from safetensors.torch import load_file, save_file
 from sentence_transformers.models import Transformer
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tiny_texts import MAX_LENGTH, SHAPE, TEXTS, bert_tokenizer, rounded
 
-LETTERS = list("abcdefghijklmnopqrstuvwxyz")
-WORDS = "the a cat dog sat ran on over mat moon far high who what is . ?".split()
-PIECES = ["##s", "##ing", "##er", *(f"##{letter}" for letter in LETTERS)]
-MAX_LENGTH = 24
-SHAPE = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    # Random weights of the usual size make vectors that are all alike.
-    "initializer_range": 0.4,
-}
-TEXTS = [
-    "The cat sat on the mat.",
-    "a",
-    "Who ran over the moon?",
-    "",
-    "The dog ran far, far, far over the high moon, and the cats sat on mats.",
-]
 QUERIES = ["Who sat on the mat?", "cat", "", "What is far, and who ran over the high moon and the mat?"]
 DIM = 8
 
 
 def tokenizer_of() -> transformers.PreTrainedTokenizerFast:
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]"]
-    vocabulary = [*special, *dict.fromkeys([*WORDS, *LETTERS, *PIECES])]
-    ids = {token: index for index, token in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    roles = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=MAX_LENGTH,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        **{f"{role}_token": token for role, token in roles.items()},
-    )
+    return bert_tokenizer("[MASK]", "[unused0]", "[unused1]")
 
 
 def bert(size: int) -> transformers.BertConfig:
@@ -152,14 +116,6 @@ def reference(folder: Path) -> dict:
         "documentVectors": [each.tolist() for each in documents],
         "scores": scores,
     }
-
-
-def rounded(value):
-    if isinstance(value, float):
-        return round(value, 6)
-    if isinstance(value, list):
-        return [rounded(each) for each in value]
-    return {key: rounded(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ describe('with --context-shift', () => {
       tokens_predicted: 60,
       tokens_evaluated: 8,
     });
-    // Of 32 tokens 4 stay, and 14 of the others.
+    // Four of 32 tokens stay, and 14 of the others.
     const kept = `abcd${'x'.repeat(14)}`;
     expect(promptsOf(target)).toEqual([prompt, kept, kept, kept]);
     expect(target.engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([24, 14, 14, 8]);

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../../src/bench/html/escape.ts';
+import { svgText } from '../../svg-text.ts';
 import { groupsOf, ratio } from './report.ts';
 import type { CellResult } from './results.ts';
 
@@ -23,7 +23,7 @@ export function svg(results: readonly CellResult[]): string {
     const rates = group.map(({ figures }) => figures?.outputTokensPerSecond ?? 0);
     const most = Math.max(...rates, Number.MIN_VALUE);
     const streams = `${concurrency} ${concurrency === 1 ? 'stream' : 'streams'}`;
-    lines.push(text(16, y + BAR - 3, `${model}, ${cell}, ${streams}`, 'font-weight="600"'));
+    lines.push(svgText(16, y + BAR - 3, `${model}, ${cell}, ${streams}`, 'font-weight="600"'));
     y += BAR;
     for (const [index, result] of group.entries()) {
       const rate = rates[index] ?? 0;
@@ -35,9 +35,9 @@ export function svg(results: readonly CellResult[]): string {
           ? 'did not run'
           : rate.toPrecision(3) + (against === null ? '' : ` (ours ${against.toFixed(2)}x)`);
       lines.push(
-        text(LEFT - 8, y + BAR - 3, result.server, 'text-anchor="end"'),
+        svgText(LEFT - 8, y + BAR - 3, result.server, 'text-anchor="end"'),
         `<rect x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="${BAR - 2}" fill="${fill}"/>`,
-        text(LEFT + width + 6, y + BAR - 3, label),
+        svgText(LEFT + width + 6, y + BAR - 3, label),
       );
       y += BAR;
     }
@@ -48,15 +48,10 @@ export function svg(results: readonly CellResult[]): string {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 24}" width="${WIDTH}" ` +
       `height="${y + 24}" font-family="system-ui, sans-serif" font-size="12">`,
     `<rect width="${WIDTH}" height="${y + 24}" fill="#fff"/>`,
-    text(16, 26, 'Output tokens per second, all streams', 'font-size="14" font-weight="600"'),
+    svgText(16, 26, 'Output tokens per second, all streams', 'font-size="14" font-weight="600"'),
     ...lines,
-    text(16, y + 10, machines, 'fill="#666"'),
+    svgText(16, y + 10, machines, 'fill="#666"'),
     '</svg>',
     '',
   ].join('\n');
-}
-
-function text(x: number, baseline: number, content: string, attributes = ''): string {
-  const rest = attributes === '' ? '' : ` ${attributes}`;
-  return `<text x="${x.toFixed(1)}" y="${baseline}"${rest}>${escapeHtml(content)}</text>`;
 }

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { escapeHtml } from '../../../src/bench/html/escape.ts';
+import { svgText } from '../../svg-text.ts';
 import { median } from '../lib/table.ts';
 
 const results = z.object({
@@ -48,14 +48,14 @@ const most = Math.max(
 const lines: string[] = [];
 let y = TOP;
 for (const { title, bars } of groups) {
-  lines.push(text(16, y + BAR - 3, title, 'font-weight="600"'));
+  lines.push(svgText(16, y + BAR - 3, title, 'font-weight="600"'));
   for (const { name, tokensPerSecond } of bars) {
     const width = ((WIDTH - LEFT - RIGHT) * tokensPerSecond) / most;
     const fill = name.startsWith('chairlift') ? OURS : OTHERS;
     lines.push(
-      text(LEFT - 8, y + BAR - 3, name, 'text-anchor="end"'),
+      svgText(LEFT - 8, y + BAR - 3, name, 'text-anchor="end"'),
       `<rect x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="${BAR - 2}" fill="${fill}"/>`,
-      text(LEFT + width + 6, y + BAR - 3, tokensPerSecond.toFixed(0)),
+      svgText(LEFT + width + 6, y + BAR - 3, tokensPerSecond.toFixed(0)),
     );
     y += BAR;
   }
@@ -67,19 +67,14 @@ console.log(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 30}" width="${WIDTH}" ` +
       `height="${y + 30}" font-family="system-ui, sans-serif" font-size="12">`,
     `<rect width="${WIDTH}" height="${y + 30}" fill="#fff"/>`,
-    text(
+    svgText(
       16,
       26,
       'Tokens per second, all streams together (135M parameters)',
       'font-size="14" font-weight="600"',
     ),
     ...lines,
-    text(16, y + 16, footnote, 'fill="#666"'),
+    svgText(16, y + 16, footnote, 'fill="#666"'),
     '</svg>',
   ].join('\n'),
 );
-
-function text(x: number, baseline: number, content: string, attributes = ''): string {
-  const rest = attributes === '' ? '' : ` ${attributes}`;
-  return `<text x="${x.toFixed(1)}" y="${baseline}"${rest}>${escapeHtml(content)}</text>`;
-}

@@ -80,7 +80,7 @@ function extensionFlags(): string[] {
     '--requestheader-extra-headers-prefix=X-Remote-Extra-',
     `--proxy-client-cert-file=${certificate}`,
     `--proxy-client-key-file=${key}`,
-    // No kube-proxy is on its machine: it goes to the addresses behind a Service.
+    // No kube-proxy is on its machine, so it asks the endpoints of a Service themselves.
     '--enable-aggregator-routing=true',
   ];
 }

@@ -103,10 +103,10 @@ export class EncoderTokenizer {
     const ids = this.#library.get_vocab();
     this.vocabulary = new ModelVocabulary({ ids, added }, modelSize);
     this.#ids = ids;
-    this.padTokenId = this.#roleOf(config, 'pad_token') ?? 0;
-    this.fillTokenId =
-      this.#roleOf(config, 'mask_token') ?? this.#roleOf(config, 'eos_token') ?? this.padTokenId;
-    this.unknownTokenId = this.#roleOf(config, 'unk_token');
+    const roles = rolesSchema.parse(config);
+    this.padTokenId = this.idOf(roles.pad_token) ?? 0;
+    this.fillTokenId = this.idOf(roles.mask_token) ?? this.idOf(roles.eos_token) ?? this.padTokenId;
+    this.unknownTokenId = this.idOf(roles.unk_token);
     this.#single = this.#wrapping(false);
     this.#pair = this.#wrapping(true);
   }
@@ -164,11 +164,6 @@ export class EncoderTokenizer {
     return { ids, secondStart: betweenOfFirst === null ? ids.length : numOfFirst };
   }
 
-  /** @param config tokenizer_config.json */
-  #roleOf(config: object, role: TokenRole): number | null {
-    return this.idOf(rolesSchema.parse(config)[role]);
-  }
-
   #idsOf(text: string): number[] {
     if (text === '') return [];
     const { ids } = this.#library.encode(text, { add_special_tokens: false });
@@ -208,13 +203,13 @@ const tokenSchema = z
   .union([z.string(), z.looseObject({ content: z.string() }).transform((each) => each.content)])
   .catch('');
 
+/** Part of tokenizer_config.json. */
 const rolesSchema = z.looseObject({
   pad_token: tokenSchema,
   mask_token: tokenSchema,
   eos_token: tokenSchema,
   unk_token: tokenSchema,
 });
-type TokenRole = 'pad_token' | 'mask_token' | 'eos_token' | 'unk_token';
 
 function placeOf(part: readonly number[], whole: readonly number[], from: number): number {
   for (let start = from; start + part.length <= whole.length; start++) {

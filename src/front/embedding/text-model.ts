@@ -188,18 +188,14 @@ export class TextModel implements TextEncoder {
     caller: Caller,
   ): Promise<TokenEmbeddings> {
     requireComputable(caller);
-    if (this.#late === null) requireKind(this.kind, 'embedding');
+    if (this.#late !== null) {
+      const options = { promptName, truncate, priority };
+      return await this.#late.embedTokens(inputs, options, caller, this.#tokenDim ?? 0);
+    }
+    requireKind(this.kind, 'embedding');
     const width = this.#tokenDim;
     if (width === null)
       throw new EncoderInputError("the model's export gives no vectors of tokens");
-    if (this.#late !== null) {
-      return await this.#late.embedTokens(
-        inputs,
-        { promptName, truncate, priority },
-        caller,
-        width,
-      );
-    }
     const prompt = promptOf(promptName, this.#folder.modules);
     const encoded = await this.#inputs.encode(inputs, prompt, truncate, caller);
     const counts = countsOf(encoded);

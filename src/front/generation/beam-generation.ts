@@ -1,11 +1,11 @@
 /** Runs a beam search: places, steps of the engine, and the texts that were found. */
-import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { EngineRequest, Logprobs } from '../../engine/request.ts';
 import { outcomeOfAbort } from '../deadline.ts';
 import type { Engine } from '../engine-process/engine-contract.ts';
 import { EngineError } from '../engine-process/errors.ts';
 import type { Admission } from '../queue/admission.ts';
+import { heardByMany } from '../heard-by-many.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import { takePlaces } from './beam-places.ts';
 import {
@@ -59,9 +59,7 @@ export async function* searchBeams(
   beams: NonNullable<GenerationRequest['beams']>,
   ofCaller: AbortSignal,
 ): AsyncGenerator<GenerationDelta, void> {
-  const signal = AbortSignal.any([ofCaller]);
-  // Every beam listens; Node would report more than ten listeners as a leak.
-  setMaxListeners(0, signal);
+  const signal = heardByMany(ofCaller);
   const observer = parts.observe?.(request) ?? null;
   observer?.queued(performance.now());
   const places = takePlaces(parts.admission, placeOf(request), beams.width, signal);

@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { heardByMany } from '../heard-by-many.ts';
 import type { Admission, AdmissionRequest, Release } from '../queue/admission.ts';
 
 /** Places that one request holds, of as many as it asked for. */
@@ -22,9 +22,7 @@ export function takePlaces(
   signal: AbortSignal,
 ): Places {
   const leaving = new AbortController();
-  const either = AbortSignal.any([signal, leaving.signal]);
-  // Every place listens; Node would report more than ten listeners as a leak.
-  setMaxListeners(0, either);
+  const either = heardByMany(signal, leaving.signal);
   const held: Release[] = [];
   const acquired = Array.from({ length: wanted }, async () => {
     const release = await admission.acquire(either, request);

@@ -1,5 +1,5 @@
 /** Runs the many sequences of one request (several prompts, n choices of each) as one stream. */
-import { setMaxListeners } from 'node:events';
+import { heardByMany } from '../heard-by-many.ts';
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { choiceSeed } from './choice-seed.ts';
 import {
@@ -53,9 +53,7 @@ async function* runMany(
   signal: AbortSignal,
 ): AsyncGenerator<GenerationDelta, void> {
   const ending = new AbortController();
-  const any = AbortSignal.any([signal, ending.signal]);
-  // Every choice listens; Node would report more than ten listeners as a leak.
-  setMaxListeners(0, any);
+  const any = heardByMany(signal, ending.signal);
   // A search tells all choices of its prompt.
   const areSearches = prompts.some(isSearch);
   const streams = prompts.flatMap((prompt, index) => {

@@ -44,8 +44,8 @@ export function fitContext(
   const prompt = truncate(promptTokenIds, limits, maxModelLen);
   if (settings.images !== undefined) requireWhole(settings, promptTokenIds, prompt);
   const shift = toShift(settings, prompt, limits, context);
-  const maxTokens =
-    shift === null ? resolveMaxTokens(prompt.length, limits, maxModelLen) : (limits.maxTokens ?? 1);
+  const asked = shift === null ? null : limits.maxTokens;
+  const maxTokens = asked ?? resolveMaxTokens(prompt.length, limits, maxModelLen);
   if (settings.minTokens > maxTokens) {
     throw new InvalidRequestError(
       `\`min_tokens\` is ${settings.minTokens}, more than the ${maxTokens} tokens that may be generated.`,

@@ -15,7 +15,7 @@ import type { ResumedChoice } from './resumption.ts';
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import type { TokenLogprob } from './token-logprob.ts';
 
-/** What is left out of a text that fills its context: half of what comes after its first tokens. */
+/** Part of a text that is left out once it fills its context: half of what comes after its first tokens. */
 export interface ContextShift {
   /** Longest text that is computed, in tokens. */
   readonly contextLength: number;

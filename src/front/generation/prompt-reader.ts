@@ -1,9 +1,9 @@
 /** Reads a model's output after prompts: as sequences that end after their prefill, scheduled with others. */
-import { setMaxListeners } from 'node:events';
 import type { Readout } from '../../engine/request.ts';
 import type { Caller } from '../caller.ts';
 import { EngineError } from '../engine-process/errors.ts';
 import { QueueFullError } from '../queue/admission.ts';
+import { heardByMany } from '../heard-by-many.ts';
 import type { ServiceClass } from '../service-classes/service-class.ts';
 import { type GrantRules, grantTo } from './client-grant.ts';
 import type { GenerationRequest, Generator } from './generation.ts';
@@ -51,9 +51,7 @@ export class PromptReader {
     const numTokens = prompts.reduce((sum, { length }) => sum + length, 0);
     const settle = await caller.meter?.charge(numTokens);
     const ending = new AbortController();
-    const signal = AbortSignal.any([caller.signal, ending.signal]);
-    // Every prompt listens; Node would report more than ten listeners as a leak.
-    setMaxListeners(0, signal);
+    const signal = heardByMany(caller.signal, ending.signal);
     try {
       const values = await this.#readAll(request, caller, signal);
       await settle?.(numTokens);

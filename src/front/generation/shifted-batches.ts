@@ -41,7 +41,7 @@ export class ShiftedBatches implements AsyncIterableIterator<TokenBatch, void> {
     const result = await this.#batches.next();
     if (result.done === true) return { done: true, value: undefined };
     const { numCachedTokens, ...told } = result.value;
-    // What is found of a later prompt is no part of the one that was asked.
+    // Tokens found of a later prompt are no part of the one that was asked.
     const batch = this.#isFirst ? { ...told, numCachedTokens } : told;
     if (batch.tokenIds.length > 0) this.#isFirst = false;
     this.#text.add(batch.tokenIds);

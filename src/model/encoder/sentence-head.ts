@@ -46,7 +46,7 @@ export async function emitHead(
   graph.output('embedding', 'float', ['batch', dim]);
 }
 
-/** What comes after pooling, of texts or of tokens: [..., width] becomes [..., dim]. */
+/** Steps after pooling, of texts or of tokens: [..., width] becomes [..., dim]. */
 export async function emitVectors(
   graph: GraphBuilder,
   name: string,

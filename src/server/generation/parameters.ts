@@ -9,8 +9,7 @@ import type { GenerationFields } from '../schemas/fields.ts';
 import { toExtraSamplers } from './extra-samplers.ts';
 import { told } from '../../told.ts';
 
-/** Largest bias of a logit, as in OpenAI's API. */
-export const MAX_BIAS = 100;
+const MAX_BIAS = 100;
 /** vLLM's word for no seed. */
 const RANDOM_SEED = -1n;
 
@@ -133,10 +132,14 @@ function toLogitBias(
       );
     }
     tokenIds[index] = tokenId;
-    // Clamped as vLLM does.
-    values[index] = Math.min(MAX_BIAS, Math.max(-MAX_BIAS, biases[name] ?? 0));
+    values[index] = clampedBias(biases[name] ?? 0);
   }
   return { tokenIds, biases: values };
+}
+
+/** Bias of a logit within the bounds of OpenAI's API, as vLLM clamps it. */
+export function clampedBias(bias: number): number {
+  return Math.min(MAX_BIAS, Math.max(-MAX_BIAS, bias));
 }
 
 /** Other negative seeds keep their bits: -2 and 2^64 - 2 are one seed. */

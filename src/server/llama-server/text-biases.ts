@@ -1,7 +1,7 @@
 import type { LogitBias } from '../../engine/request.ts';
 import type { Caller } from '../../front/caller.ts';
 import { encodeTexts } from '../../front/prompts/encode-texts.ts';
-import { MAX_BIAS, requireInVocabulary } from '../generation/parameters.ts';
+import { clampedBias, requireInVocabulary } from '../generation/parameters.ts';
 import type { ServedText } from '../runtimes.ts';
 import type { TextBias } from '../schemas/text-biases.ts';
 
@@ -25,8 +25,8 @@ export async function toLogitBias(
   const encoded = await encodeTexts(served, texts, options, caller);
   const tokens = new Map(texts.map((text, index) => [text, [...(encoded[index] ?? [])]]));
   const pairs = biases.flatMap(([of, bias]) => {
-    // Clamped as vLLM does; the lowest one is as good as never.
-    const value = bias === false ? -MAX_BIAS : Math.min(MAX_BIAS, Math.max(-MAX_BIAS, bias));
+    // The lowest one is as good as never.
+    const value = clampedBias(bias === false ? -Infinity : bias);
     const tokenIds = typeof of === 'number' ? [of] : (tokens.get(of) ?? []);
     return tokenIds.map((tokenId) => [tokenId, value] as const);
   });

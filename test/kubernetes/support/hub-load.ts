@@ -1,10 +1,7 @@
 /** A hub that pods can reach. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { CONTROL_ADDRESS } from '../../../scripts/kubernetes/cluster/network.ts';
-import { findMachine } from '../../../scripts/kubernetes/cluster/state.ts';
+import { MachineScript } from './machine-script.ts';
 
 export const LISTENS = 'listens';
 const PORT = 8080;
@@ -18,41 +15,20 @@ export type HubSeen = z.infer<typeof hubSeenSchema>;
 
 export class ClusterHub {
   static readonly endpoint = `http://${CONTROL_ADDRESS}:${PORT}`;
-  readonly #child: ChildProcess;
-  readonly #lines: AsyncIterator<string>;
+  readonly #script: MachineScript;
 
-  private constructor(child: ChildProcess) {
-    this.#child = child;
-    if (child.stdout === null) throw new Error('it has no output');
-    this.#lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  private constructor(script: MachineScript) {
+    this.#script = script;
   }
 
   /** @param folder of the model */
   static async start(folder: string): Promise<ClusterHub> {
-    const script = join(import.meta.dirname, 'hub.ts');
-    const node = [
-      process.execPath,
-      '--import',
-      'tsx',
-      script,
-      CONTROL_ADDRESS,
-      String(PORT),
-      folder,
-    ];
-    const [program, ...args] = findMachine('control').inNetwork(...node);
-    const hub = new ClusterHub(spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] }));
-    await hub.#next(LISTENS);
-    return hub;
-  }
-
-  async #next(expected: string): Promise<string> {
-    const { value, done } = await this.#lines.next();
-    if (done === true) throw new Error(`the hub ended before ${expected}`);
-    return value;
+    const script = new MachineScript('control', 'hub.ts', CONTROL_ADDRESS, String(PORT), folder);
+    await script.next(LISTENS);
+    return new ClusterHub(script);
   }
 
   async stop(): Promise<HubSeen> {
-    this.#child.stdin?.end();
-    return hubSeenSchema.parse(JSON.parse(await this.#next('its end')));
+    return hubSeenSchema.parse(await this.#script.end());
   }
 }

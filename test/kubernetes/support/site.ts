@@ -1,12 +1,12 @@
 /** The site of deploy/kubernetes on a cluster of this machine, and the clients that use it. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { Kubectl } from '../../../scripts/kubernetes/cluster/kubectl.ts';
 import { findMachine } from '../../../scripts/kubernetes/cluster/state.ts';
 import { editedCopy, withComponents } from '../../deploy/manifests.ts';
+import { MachineScript } from './machine-script.ts';
 import { type Seen, seenSchema, UNDISTURBED } from './seen.ts';
 
 /** Image of the site, by the name and version that are in it. */
@@ -128,34 +128,21 @@ interface PodList {
 
 /** Clients on a node, which come in by the Service. */
 export class Load {
-  readonly #child: ChildProcess;
-  readonly #lines: AsyncIterator<string>;
+  readonly #script: MachineScript;
 
-  private constructor(child: ChildProcess) {
-    this.#child = child;
-    if (child.stdout === null) throw new Error('it has no output');
-    this.#lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  private constructor(script: MachineScript) {
+    this.#script = script;
   }
 
   /** Resolves when an undisturbed run of all streams is over and they have begun again. */
   static async start(url: string, way: 'plain' | 'resumable', streams: number): Promise<Load> {
-    const script = join(import.meta.dirname, 'load.ts');
-    const node = [process.execPath, '--import', 'tsx', script, url, way, String(streams)];
-    const [program, ...args] = findMachine('node1').inNetwork(...node);
-    const load = new Load(spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] }));
-    await load.#next(UNDISTURBED);
-    return load;
-  }
-
-  async #next(expected: string): Promise<string> {
-    const { value, done } = await this.#lines.next();
-    if (done === true) throw new Error(`the load ended before ${expected}`);
-    return value;
+    const script = new MachineScript('node1', 'load.ts', url, way, String(streams));
+    await script.next(UNDISTURBED);
+    return new Load(script);
   }
 
   /** Lets the answers that are under way end. */
   async end(): Promise<Seen> {
-    this.#child.stdin?.end();
-    return seenSchema.parse(JSON.parse(await this.#next('its end')));
+    return seenSchema.parse(await this.#script.end());
   }
 }
