@@ -54,4 +54,6 @@ export const CONNECTION_LIMITS = {
   resetCalls: 128,
   /** Bytes of frames that carry no data, and of heads beyond 1 KiB a call, within the same time. */
   idleFrameBytes: 256 * 2 ** 10,
+  /** Milliseconds that others from its address wait when a connection was closed for one of these. */
+  costlyPauseMs: 1000,
 } as const;

@@ -145,7 +145,17 @@ export async function listenGrpc(
       sockets.delete(socket);
       places.delete(peer);
     });
-    http2.emit('connection', socket);
+    const start = (): void => {
+      if (closing.signal.aborted) socket.destroy();
+      else if (!socket.destroyed) http2.emit('connection', socket);
+    };
+    const pauseMs = guard.pauseOf(networkOf(socket.remoteAddress));
+    if (pauseMs === 0) start();
+    else
+      setTimeout(
+        guarded(start, (error) => cut(error, socket)),
+        pauseMs,
+      );
   };
   const port = createServer(tcp, guarded(connect, cut));
   const address = await openPort(port, options.host, options.port, '--grpc-port');

@@ -4,6 +4,7 @@
  */
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Place } from '../server/http/connection-places.ts';
+import { networkOf } from '../server/http/network-of.ts';
 import { SMALL_PIECE_BYTES } from '../server/http/request-body.ts';
 import { cut, guarded } from '../guarded.ts';
 import { LIMITS } from '../limits.ts';
@@ -28,6 +29,8 @@ const LOOK_MS = 250;
 
 interface Watched {
   readonly session: ServerHttp2Session;
+  /** Address by which its client is counted. */
+  readonly network: string;
   readonly openedAt: number;
   /** Bytes that had arrived when last looked at, and of these the useful ones since then. */
   numRead: number;
@@ -43,10 +46,20 @@ interface Watched {
 
 export class SessionGuard {
   readonly #watched = new Map<ServerHttp2Session, Watched>();
+  /** Networks of connections that cost too much, and until when others of theirs wait. */
+  readonly #paused = new Map<string, number>();
   readonly #looks: NodeJS.Timeout;
 
   constructor() {
     this.#looks = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /**
+   * Milliseconds that a connection of a network has to wait, since another was closed for what it cost: one
+   * that came again at once would cost as much, and leave as much that is not collected yet.
+   */
+  pauseOf(network: string): number {
+    return Math.max(0, (this.#paused.get(network) ?? 0) - performance.now());
   }
 
   /** @param place of its connection; null if it is closed already */
@@ -54,6 +67,7 @@ export class SessionGuard {
     const now = performance.now();
     const watched: Watched = {
       session,
+      network: networkOf(session.socket.remoteAddress),
       openedAt: now,
       numRead: 0,
       numUseful: 0,
@@ -77,7 +91,7 @@ export class SessionGuard {
       place?.busy();
       const closed = (): void => {
         const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR;
-        if (isReset && ++watched.numReset > LIMITS.resetCalls) end(session);
+        if (isReset && ++watched.numReset > LIMITS.resetCalls) this.#end(watched);
         watched.calls.delete(stream);
         if (watched.calls.size > 0) return;
         watched.idleSince = performance.now();
@@ -109,11 +123,12 @@ export class SessionGuard {
   #count(watched: Watched, numBytes: number): void {
     watched.numUseful += numBytes + FRAME_HEAD_BYTES;
     if (numBytes >= SMALL_PIECE_BYTES) return;
-    if (++watched.numSmall > LIMITS.smallFrames) end(watched.session);
+    if (++watched.numSmall > LIMITS.smallFrames) this.#end(watched);
   }
 
   #look(): void {
     const now = performance.now();
+    for (const [network, until] of this.#paused) if (until <= now) this.#paused.delete(network);
     for (const watched of this.#watched.values()) {
       const { session, hasSettings, openedAt, calls, idleSince } = watched;
       if (session.destroyed) continue;
@@ -125,7 +140,7 @@ export class SessionGuard {
       watched.numReset = 0;
       // Data of a call that is not read for now has arrived, and counts as useful later.
       const numPaused = [...calls].filter((call) => call.isPaused()).length;
-      if (numIdle > LIMITS.idleFrameBytes + numPaused * WINDOW_BYTES) end(session);
+      if (numIdle > LIMITS.idleFrameBytes + numPaused * WINDOW_BYTES) this.#end(watched);
       else if (!hasSettings && now - openedAt > LIMITS.headMs) session.destroy();
       else if (calls.size === 0 && now - idleSince > IDLE_MS) session.close();
       else if (now - watched.probedAt > PROBE_MS) this.#probe(watched, now);
@@ -142,9 +157,10 @@ export class SessionGuard {
     watched.isProbed = true;
     session.ping(() => (watched.isProbed = false));
   }
-}
 
-/** Closes a connection that costs more than it brings. */
-function end(session: ServerHttp2Session): void {
-  session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  /** Closes a connection that costs more than it brings. */
+  #end({ session, network }: Watched): void {
+    this.#paused.set(network, performance.now() + LIMITS.costlyPauseMs);
+    session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
 }

@@ -268,6 +268,22 @@ test('a flood of tiny pieces of data ends its connection', async () => {
   expect(await unary(client, methods.serverLive, {})).toMatchObject({ live: true });
 });
 
+test('calls that are reset at once end their connection, and the next one has to wait', async () => {
+  const { grpc, client } = await server();
+  const socket = await rawConnection(grpc.port);
+  const closed = closeOf(socket);
+  const reset = (index: number): Buffer =>
+    Buffer.concat([
+      callHead(UNARY, 1 + 2 * index),
+      frame(FRAME.reset, 1 + 2 * index, Buffer.from([0, 0, 0, 8])),
+    ]);
+  for (let index = 0; index <= LIMITS.resetCalls; index++) socket.write(reset(index));
+  await closed;
+  const endedAt = performance.now();
+  expect(await unary(client, methods.serverLive, {})).toMatchObject({ live: true });
+  expect(performance.now() - endedAt).toBeGreaterThan(LIMITS.costlyPauseMs - 100);
+});
+
 test('when all places are taken, the longest silent connection makes room', async () => {
   const { grpc } = await server({ maxConnections: 2 });
   const silent = [await rawConnection(grpc.port), connect(grpc.port, '127.0.0.1')];
