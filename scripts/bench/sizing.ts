@@ -1,18 +1,19 @@
 /**
  * Memory and speed of a server by model size and precision. First what docs/sizing.md's formulas give for
  * well-known shapes; then, of the cases that are named, what a real server with random weights of that shape
- * takes: resident memory once it is ready and at most while streams run, beside what `chairlift fit` says of
- * them (a server without a model, weights, KV cache of the streams), and tokens per second. Linux.
+ * and as large a vocabulary takes when it starts from its build: resident memory once it is ready and at most
+ * until its KV cache is full, beside what `chairlift fit` says of it (a server without a model, weights, KV
+ * cache), and tokens per second. Linux.
  *
  *   npm run build && npx tsx scripts/bench/sizing.ts [--cases summit:int8,smollm2-135m:int8] [--streams 16] [--prompt-len 512]
- *     [--output-len 64]
+ *     [--output-len 64] [--kv-cache-memory 256m]
  *
  * `--cases none` prints the formulas alone.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -20,10 +21,12 @@ import { z } from 'zod';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
-import { BYTES_PER_WEIGHT, SERVER_BYTES } from '../../src/serving/plan/memory.ts';
+import { BYTES_PER_WEIGHT, serverBytes } from '../../src/serving/plan/memory.ts';
 import { childrenOf } from '../../test/support/processes.ts';
+import { paddedTokenizer, writeTokenizer } from './cpu-eval/tokenizer.ts';
 import { KNOWN_SHAPES } from './lib/known-shapes.ts';
 import { machineShape } from './lib/machine.ts';
+import { writeMadeUpCheckpoint } from './lib/made-up-checkpoint.ts';
 import { addressOf } from './lib/server-address.ts';
 import { NO_DRAFTS } from './lib/server-process.ts';
 import { printTable } from './lib/table.ts';
@@ -58,6 +61,7 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '16' },
     'prompt-len': { type: 'string', default: '512' },
     'output-len': { type: 'string', default: '64' },
+    'kv-cache-memory': { type: 'string', default: '256m' },
   },
 });
 
@@ -97,15 +101,15 @@ function memory(pid: number | undefined, key: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;
 }
 
-/** @returns tokens per second of all */
-async function decode(url: string, streams: number): Promise<number> {
+let numSent = 0;
+
+/** Sends prompts that begin with other tokens than all before. @returns tokens per second of all */
+async function decode(url: string, streams: number, maxTokens = outputTokens): Promise<number> {
   const startedAt = performance.now();
-  const answers = Array.from({ length: streams }, async (_, stream) => {
-    const prompt = Array.from(
-      { length: Number(values['prompt-len']) },
-      (__, i) => 10 + ((i * 7 + stream) % 400),
-    );
-    const body = { prompt, max_tokens: outputTokens, ignore_eos: true, temperature: 0 };
+  const answers = Array.from({ length: streams }, async () => {
+    const begin = 13 * numSent++;
+    const prompt = Array.from({ length: promptTokens }, (_, i) => 10 + ((i * 7 + begin) % 400));
+    const body = { prompt, max_tokens: maxTokens, ignore_eos: true, temperature: 0 };
     const response = await fetch(`${url}/v1/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -115,22 +119,44 @@ async function decode(url: string, streams: number): Promise<number> {
     await response.arrayBuffer();
   });
   await Promise.all(answers);
-  return (streams * outputTokens * 1000) / (performance.now() - startedAt);
+  return (streams * maxTokens * 1000) / (performance.now() - startedAt);
 }
 
-/** Bytes by the formulas that `fit` and docs/sizing.md have. @param kvBytes of all streams */
+/** Bytes by the formulas that `fit` and docs/sizing.md have. */
 function stated(name: string, precision: string, kvBytes: number): number {
   const known = PRECISIONS.find((each) => each === precision);
   const shape = SHAPES[name];
   if (known === undefined || shape === undefined) return NaN;
-  return SERVER_BYTES + sizes(name, shape).weights(known) + kvBytes;
+  return serverBytes(parseDecoderConfig(shape, name)) + sizes(name, shape).weights(known) + kvBytes;
 }
 
-async function measure(name: string, model: readonly string[], precision: string) {
-  const flags = ['--port=0', '--log-level=warn', NO_DRAFTS, '--precision', precision, ...model];
-  const child = spawn(process.execPath, ['dist/cli/main.js', 'serve', ...flags], {
+/** @param cache folder of its builds; null is the user's own */
+function start(flags: readonly string[], cache: string | null): ChildProcess {
+  return spawn(process.execPath, ['dist/cli/main.js', 'serve', '--port=0', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...(cache !== null && { CHAIRLIFT_CACHE: cache }) },
   });
+}
+
+async function build(flags: readonly string[], cache: string): Promise<void> {
+  const child = start(flags, cache);
+  const ended = once(child, 'close');
+  await addressOf(child);
+  child.kill('SIGTERM');
+  await ended;
+}
+
+async function measure(name: string, folder: string | null, precision: string) {
+  const flags = [
+    '--log-level=warn',
+    NO_DRAFTS,
+    `--precision=${precision}`,
+    `--kv-cache-memory=${values['kv-cache-memory']}`,
+    ...(folder === null ? [] : ['--model', folder]),
+  ];
+  const cache = folder && join(folder, 'cache');
+  if (cache !== null) await build(flags, cache);
+  const child = start(flags, cache);
   const ended = once(child, 'close');
   try {
     const url = await addressOf(child);
@@ -138,10 +164,13 @@ async function measure(name: string, model: readonly string[], precision: string
     const ready = memory(engine, 'VmRSS');
     const response = await fetch(`${url}/admin/status`);
     const [first] = state.parse(await response.json()).models;
-    const bytesPerToken = first.engine.kv_cache_bytes / first.engine.kv_cache_tokens;
+    const { kv_cache_bytes: kvBytes, kv_cache_tokens: kvTokens } = first.engine;
     const one = await decode(url, 1);
     const all = await decode(url, numStreams);
-    const kvBytes = numStreams * (promptTokens + outputTokens) * bytesPerToken;
+    // What has ended stays for prompts that begin alike, until there is no room.
+    for (let filled = 0; filled < kvTokens; filled += numStreams * promptTokens) {
+      await decode(url, numStreams, 1);
+    }
     const most = memory(child.pid, 'VmHWM') + memory(engine, 'VmHWM');
     const fit = stated(name, precision, kvBytes) / MIB;
     return [
@@ -171,10 +200,12 @@ for (const each of values.cases === 'none' ? [] : values.cases.split(',')) {
   }
   const folder = await mkdtemp(join(tmpdir(), 'sizing-'));
   try {
-    const file = join(folder, 'config.json');
-    if (shape !== undefined) await writeFile(file, JSON.stringify(shape));
-    const model = shape === undefined ? [] : ['--model', file, '--random-weights', '1'];
-    rows.push(await measure(name, model, precision));
+    if (shape !== undefined) {
+      await writeMadeUpCheckpoint(folder, shape);
+      const { vocabSize } = parseDecoderConfig(shape, name);
+      await writeTokenizer(folder, await paddedTokenizer(vocabSize));
+    }
+    rows.push(await measure(name, shape === undefined ? null : folder, precision));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -186,7 +217,7 @@ if (rows.length > 0) {
       'model',
       'front',
       'engine, ready',
-      `KV of ${numStreams} streams`,
+      'KV cache',
       'engine, at most',
       'together',
       'fit says',

@@ -13,7 +13,7 @@ import { freeMemory } from '../../serving/choices/free-memory.ts';
 import { downloadConfig } from '../../serving/models/download-model.ts';
 import { findServable } from '../../serving/models/find-model.ts';
 import { defaultModel } from '../../serving/models/model-source.ts';
-import { allWeightBytes, kvCacheBytes, SERVER_BYTES } from '../../serving/plan/memory.ts';
+import { allWeightBytes, kvCacheBytes, serverBytes } from '../../serving/plan/memory.ts';
 import { type ModelPlan, planModel } from '../../serving/plan/model-plan.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UsageError } from '../../settings/usage-error.ts';
@@ -72,13 +72,14 @@ async function describe(source: string, options: FitOptions): Promise<FitReport>
   }
   const { maxModelLen, maxNumSeqs, kvCacheMemory } = plan.limits;
   const free = plan.chosenDevice.memoryBytes ?? freeMemory();
+  const server = serverBytes(decoder.config);
   const atOnce = ({ weights, perText }: Need): number =>
-    Math.max(0, Math.floor((free - SERVER_BYTES - weights) / perText));
+    Math.max(0, Math.floor((free - server - weights) / perText));
   const { family } = decoder.config;
   const head = [
     ['model', `${family.modelType}, ${formatCount(countParameters(decoder.config))} parameters`],
     ['texts', `of up to ${maxModelLen} tokens`],
-    ['memory', `${formatBytes(free)} free; a server without a model takes ${formatBytes(SERVER_BYTES)}`],
+    ['memory', `${formatBytes(free)} free; a server without a model takes ${formatBytes(server)}`],
   ].map(([label = '', value = '']) => `  ${label.padEnd(10)} ${value}`);
   const rows = (await needsOf(plan, options)).map((need) => [
     need.precision === chosen.precision ? `${need.precision} *` : need.precision,
@@ -91,7 +92,7 @@ async function describe(source: string, options: FitOptions): Promise<FitReport>
   const serving =
     `* as \`serve\` takes it: --max-num-seqs ${maxNumSeqs}, of which ${atFull} can have their full length ` +
     `at once in a KV cache of ${formatBytes(kvCacheMemory)}`;
-  const problem = atOnce(chosen) === 0 ? refusal(chosen, free) : null;
+  const problem = atOnce(chosen) === 0 ? refusal(chosen, server, free) : null;
   return { report: [...head, '', needs, serving].join('\n'), problem };
 }
 
@@ -129,8 +130,9 @@ function needOf(plan: ModelPlan): Need | null {
   return { precision: plan.choice.precision, weights: allWeightBytes(plan), perText };
 }
 
-function refusal({ precision, weights, perText }: Need, free: number): string {
-  const taken = formatBytes(SERVER_BYTES + weights + perText);
+/** @param server bytes of one without a model */
+function refusal({ precision, weights, perText }: Need, server: number, free: number): string {
+  const taken = formatBytes(server + weights + perText);
   return (
     `${precision} does not fit: with one text it takes ${taken}, and ${formatBytes(free)} are free: ` +
     'lower --max-model-len, or take a smaller --precision'

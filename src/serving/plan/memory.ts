@@ -41,11 +41,18 @@ export const BYTES_PER_WEIGHT: Readonly<Record<Precision, WeightBytes>> = {
 /** Bytes for each value: a step reads one state, and writes another. */
 const BYTES_OF_STATES = 2 * Float32Array.BYTES_PER_ELEMENT;
 
+/** Resident memory of a server without a model: its front, and an engine process beside weights and KV cache. */
+const BASE_BYTES = 338 * 2 ** 20;
+/** The same for each token of the vocabulary: its text in several threads, and its logits. */
+const BYTES_PER_TOKEN_TEXT = 600;
+
 /**
- * Resident memory of a server without a model: its front, and an engine process beside weights and KV cache.
- * Measured 280 to 450 MiB from 5M to 1B parameters.
+ * Resident memory of a server beside weights and KV cache, fitted to servers of 135M to 1.2B parameters and
+ * vocabularies of 49,152 to 151,936 tokens (`scripts/bench/sizing.ts`).
  */
-export const SERVER_BYTES = 400 * 2 ** 20;
+export function serverBytes({ vocabSize }: { readonly vocabSize: number }): number {
+  return BASE_BYTES + BYTES_PER_TOKEN_TEXT * vocabSize;
+}
 
 /**
  * Memory of the weights.
