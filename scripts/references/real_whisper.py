@@ -1,6 +1,8 @@
 """What Transformers writes in float32 with a real Whisper of sounds that espeak-ng draws, and the words' times.
 
 Usage: python3 scripts/references/real_whisper.py <folder> <into> [--sounds 8] [--sentences 3]
+A model of many languages is told English, German, French and Spanish in turns: it finds the language out,
+writes the text, and translates it, where OpenAI's rules take what it wrote.
 Needs: pip install numpy torch transformers (written with 2.15 and 5.24), espeak-ng, and the folder, see
 scripts/real-models/fetch.ts. Sounds are WAV files of 8 bits (u-law) and 16 kHz.
 """
@@ -11,6 +13,7 @@ import json
 import struct
 import subprocess
 import wave
+import zlib
 from io import BytesIO
 from pathlib import Path
 
@@ -18,8 +21,12 @@ import numpy as np
 import torch
 import transformers
 from transformers.models.whisper import tokenization_whisper
+from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
 RATE = 16000
+# OpenAI's thresholds: a text beyond them is tried again, by chance.
+MAX_COMPRESSION = 2.4
+MIN_LOGPROB = -1.0
 VOICES = ["en-us", "en-gb", "en-gb-scotland", "en-us+f3", "en-gb+m3", "en-us+f4"]
 SENTENCES = [
     "The harbour was quiet in the early morning.",
@@ -47,6 +54,36 @@ SENTENCES = [
     "The bakery on the corner opens at six in the morning.",
     "Both teams played well, but nobody scored a goal.",
 ]
+# Voice and sentences by language, for models that know more than English.
+FOREIGN = {
+    "de": (
+        "de+f3",
+        [
+            "Der Zug nach Hamburg fährt heute eine Stunde später.",
+            "Meine Schwester arbeitet in einem großen Krankenhaus.",
+            "Im Winter gehen die Kinder gerne im Wald spazieren.",
+            "Wir haben gestern Abend zusammen Suppe gekocht.",
+        ],
+    ),
+    "fr": (
+        "fr-be+f3",
+        [
+            "Le train pour Paris part ce matin à huit heures.",
+            "Ma sœur travaille dans un grand hôpital.",
+            "Les enfants jouent dans le jardin après l'école.",
+            "Nous avons acheté du pain et du fromage au marché.",
+        ],
+    ),
+    "es": (
+        "es",
+        [
+            "El tren para Madrid sale a las ocho de la mañana.",
+            "Mi hermana trabaja en un hospital muy grande.",
+            "Los niños juegan en el jardín después de la escuela.",
+            "Ayer compramos pan, queso y manzanas en el mercado.",
+        ],
+    ),
+}
 
 
 def draw(text: str, voice: str) -> np.ndarray:
@@ -76,6 +113,21 @@ def words_of(tokens, pieces: list[int], times: list[float], language: str) -> li
     ]
 
 
+def lines_of(sounds: int, sentences: int, is_multilingual: bool) -> list[tuple[str, list[str]]]:
+    """Voices, and what they say."""
+
+    def some(of: list[str], index: int) -> list[str]:
+        return [of[(index * sentences + each) % len(of)] for each in range(sentences)]
+
+    if not is_multilingual:
+        return [(VOICES[index % len(VOICES)], some(SENTENCES, index)) for index in range(sounds)]
+    languages = [("en-us", SENTENCES), *FOREIGN.values()]
+    return [
+        (languages[index % len(languages)][0], some(languages[index % len(languages)][1], index // len(languages)))
+        for index in range(sounds)
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
@@ -89,42 +141,67 @@ def main() -> None:
     model = transformers.WhisperForConditionalGeneration.from_pretrained(folder, dtype=torch.float32).eval()
     tokens = transformers.WhisperTokenizerFast.from_pretrained(folder)
     extractor = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)
-    spoken = {"language": "en", "task": "transcribe"} if model.generation_config.is_multilingual else {}
+    is_multilingual = model.generation_config.is_multilingual
     arguments.into.mkdir(parents=True, exist_ok=True)
     cases = []
-    for index in range(arguments.sounds):
-        lines = [SENTENCES[(index * arguments.sentences + each) % len(SENTENCES)] for each in range(arguments.sentences)]
-        file, samples = mu_law_file(draw(" ".join(lines), VOICES[index % len(VOICES)]))
+    said = lines_of(arguments.sounds, arguments.sentences, is_multilingual)
+    for index, (voice, lines) in enumerate(said):
+        file, samples = mu_law_file(draw(" ".join(lines), voice))
         name = f"sound-{index}.wav"
         (arguments.into / name).write_bytes(file)
         heard = extractor(
             samples.astype(np.float32) / 32768, sampling_rate=RATE, return_tensors="pt", return_attention_mask=True
         )
-        made = model.generate(
-            heard.input_features,
-            attention_mask=heard.attention_mask,
-            return_timestamps=True,
-            return_segments=True,
-            return_token_timestamps=True,
-            do_sample=False,
-            **spoken,
-        )
-        segments = []
-        for each in made["segments"][0]:
-            pieces = [int(token) for token in each["tokens"]]
-            times = [float(time) for time in each["token_timestamps"]]
-            segments.append(
-                {
-                    "start": round(float(each["start"]), 2),
-                    "end": round(float(each["end"]), 2),
-                    "tokens": [token for token in pieces if token != tokens.eos_token_id],
-                    "words": words_of(tokens, pieces, times, "english"),
-                }
-            )
-        text = "".join(tokens.decode(each["tokens"], skip_special_tokens=True) for each in segments).strip()
-        cases.append({"sound": name, "said": " ".join(lines), "text": text, "segments": segments})
-        (arguments.into / "reference.json").write_text(json.dumps({"cases": cases}, indent=1) + "\n")
-        print(name, text, flush=True)
+
+        def hear(**options) -> tuple[str, list[dict]]:
+            made = model.generate(
+                heard.input_features,
+                attention_mask=heard.attention_mask,
+                return_timestamps=True,
+                return_segments=True,
+                do_sample=False,
+                **options,
+            )["segments"][0]
+            kept = [[int(token) for token in each["tokens"] if token != tokens.eos_token_id] for each in made]
+            segments = [
+                {"start": round(float(each["start"]), 2), "end": round(float(each["end"]), 2), "tokens": ids}
+                for each, ids in zip(made, kept, strict=True)
+            ]
+            if options.get("return_token_timestamps"):
+                for each, segment in zip(made, segments, strict=True):
+                    pieces = [int(token) for token in each["tokens"]]
+                    times = [float(time) for time in each["token_timestamps"]]
+                    segment["words"] = words_of(tokens, pieces, times, LANGUAGES[options.get("language", "en")])
+            return "".join(tokens.decode(ids, skip_special_tokens=True) for ids in kept).strip(), segments
+
+        def is_sure(task: str, text: str, segments: list[dict]) -> bool:
+            if len(text.encode()) / len(zlib.compress(text.encode())) > MAX_COMPRESSION:
+                return False
+            asked = [f"<|{spoken['language']}|>", f"<|{task}|>"] if is_multilingual else []
+            before = tokens.convert_tokens_to_ids(["<|startoftranscript|>", *asked])
+            ids = [id for each in segments for id in each["tokens"]] + [tokens.eos_token_id]
+            with torch.no_grad():
+                logits = model(heard.input_features, decoder_input_ids=torch.tensor([before + ids])).logits[0]
+            rows = logits[len(before) - 1 : -1].log_softmax(-1)
+            return rows[range(len(ids)), ids].mean().item() > MIN_LOGPROB
+
+        spoken = {}
+        if is_multilingual:
+            token = int(model.detect_language(heard.input_features)[0])
+            spoken = {"language": tokens.decode([token]).strip("<|>")}
+        task = {**spoken, "task": "transcribe"} if is_multilingual else {}
+        text, segments = hear(return_token_timestamps=True, **task)
+        if not is_sure("transcribe", text, segments):
+            print(name, "is left out:", text, flush=True)
+            continue
+        case = {"sound": name, "said": " ".join(lines), **spoken, "text": text, "segments": segments}
+        if is_multilingual:
+            translated, pieces = hear(**spoken, task="translate")
+            if is_sure("translate", translated, pieces):
+                case["translation"] = {"text": translated, "segments": pieces}
+        cases.append(case)
+        (arguments.into / "reference.json").write_text(json.dumps({"cases": cases}, indent=1, ensure_ascii=False) + "\n")
+        print(name, case.get("language", ""), text, "|", case.get("translation", {}).get("text", ""), flush=True)
 
 
 if __name__ == "__main__":

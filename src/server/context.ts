@@ -2,6 +2,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Logger } from 'pino';
 import type { AudioPool } from '../front/audio/audio-pool.ts';
+import type { AdapterShelf } from '../front/adapters/adapter-shelf.ts';
 import type { ImageSources } from '../front/images/image-sources.ts';
 import type { TokenMeter } from '../front/caller.ts';
 import type { RequestRecord } from '../front/request-record.ts';
@@ -63,6 +64,8 @@ export type DescribeModel = (definition: ModelDefinition) => Promise<ModelFacts 
 /** Services that all requests share. */
 export interface ServerContext {
   readonly models: ModelRegistry<AnyRuntime>;
+  /** LoRA adapters of all models, loaded or not. */
+  readonly adapters: AdapterShelf;
   /** Unix time in seconds. */
   readonly startedAt: number;
   readonly bodies: Pick<BodyReader, 'read' | 'readWithTail' | 'budget'>;

@@ -2,7 +2,8 @@
 import { basename } from 'node:path';
 import type { EncoderKind } from '../model/encoder/encoder-kind.ts';
 import type { ModelInfo } from '../front/registry/model-entry.ts';
-import { allAdapters, findAdapter, type FoundAdapter } from './adapters/find-adapter.ts';
+import type { KnownAdapter } from '../front/adapters/adapter-shelf.ts';
+import { allAdapters, waitingAdapters } from './adapters/find-adapter.ts';
 import type { ModelFacts, ServerContext } from './context.ts';
 import type { AnyRuntime, TextRuntime } from './runtimes.ts';
 import { modelNotFound } from './errors.ts';
@@ -17,9 +18,10 @@ export async function findModel(context: ServerContext, id: string): Promise<Jso
   if (info !== undefined) return await describeModel(context, info, id, describeStatus);
   const aliased = context.models.aliases().get(id);
   if (aliased !== undefined) return await describeModel(context, aliased, id, describeStatus);
-  const adapter = findAdapter(context, id);
-  if (adapter === null) throw modelNotFound(id);
-  return describeAdapter(adapter, await describeModels(context, describeStatus));
+  const models = await describeModels(context, describeStatus);
+  const adapter = models.find((model) => model['parent'] !== null && model['id'] === id);
+  if (adapter === undefined) throw modelNotFound(id);
+  return adapter;
 }
 
 type StatusOf = (info: ModelInfo) => JsonObject;
@@ -43,7 +45,18 @@ export async function describeModels(
     ...(await Promise.all(
       aliases.map(([name, info]) => describeModel(context, info, name, statusOf)),
     )),
-    ...allAdapters(context).map((found) => describeAdapter(found, described)),
+    ...allAdapters(context).map(({ adapter, base }) =>
+      describeAdapter(
+        adapter,
+        described.find(({ root, version }) => root === base.name && version === base.version),
+      ),
+    ),
+    ...waitingAdapters(context).map((known) =>
+      describeAdapter(
+        known,
+        described.find(({ root }) => root === known.base),
+      ),
+    ),
   ];
 }
 
@@ -92,12 +105,11 @@ async function describeModel(
 
 /** As its model, whose child it is. */
 function describeAdapter(
-  { adapter: { name, path }, base }: FoundAdapter,
-  models: readonly JsonObject[],
+  { name, path }: Pick<KnownAdapter, 'name' | 'path'>,
+  parent: JsonObject | undefined,
 ): JsonObject {
-  const parent = models.find(({ root, version }) => root === base.name && version === base.version);
   // Not where it lies on this machine.
-  return { ...parent, id: name, root: basename(path), parent: parent?.['id'] ?? base.name };
+  return { ...parent, id: name, root: basename(path), parent: parent?.['id'] ?? null };
 }
 
 /** Longest text in tokens; null for what takes none. */

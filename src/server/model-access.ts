@@ -54,12 +54,28 @@ export async function acquireModel(
   caller: Caller,
 ): Promise<AcquiredModel> {
   const { model, lora } = modelFieldsOf(json);
-  const picked = findAdapter(context, model);
-  const adapter = adapterOf(context, lora, picked, caller);
-  const base = picked ?? adapter;
-  const named = base ? { ...Object(json), model: baseName(base) } : json;
-  const acquiring = acquireKind(context, named, caller, 'text');
-  return leased(acquiring, (lease) => modelOf(context, { ...lease, adapter }));
+  const held = await holdModelOf(context, caller.answer?.adapter?.name ?? model, caller);
+  try {
+    const picked = findAdapter(context, model);
+    const adapter = adapterOf(context, lora, picked, caller);
+    const base = picked ?? adapter;
+    const named = base ? { ...Object(json), model: baseName(base) } : json;
+    const acquiring = acquireKind(context, named, caller, 'text');
+    return await leased(acquiring, (lease) => modelOf(context, { ...lease, adapter }));
+  } finally {
+    held?.release();
+  }
+}
+
+/** The model of an adapter that is not ready, once it is loaded; null where `name` is no such adapter. */
+async function holdModelOf(
+  context: ServerContext,
+  name: string | null,
+  caller: Caller,
+): Promise<Lease<AnyRuntime> | null> {
+  if (name === null || findAdapter(context, name) !== null) return null;
+  const known = context.adapters.find(name);
+  return known && (await acquireLease(context, known.base, caller));
 }
 
 /** Makes something of a lease; lets the model go if that fails. */
@@ -122,9 +138,14 @@ export async function acquireNamed(
 ): Promise<NamedLease> {
   caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
-  const adapter = findAdapter(context, name);
-  const acquiring = acquireLease(context, adapter ? baseName(adapter) : name, caller);
-  return leased(acquiring, (lease) => ({ ...lease, adapter }));
+  const held = await holdModelOf(context, name, caller);
+  try {
+    const adapter = findAdapter(context, name);
+    const acquiring = acquireLease(context, adapter ? baseName(adapter) : name, caller);
+    return await leased(acquiring, (lease) => ({ ...lease, adapter }));
+  } finally {
+    held?.release();
+  }
 }
 
 /** Notes which model could not be used, for the list of errors. @throws as the registry does, ApiError 429 */

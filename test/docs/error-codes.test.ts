@@ -9,7 +9,7 @@ const FOLDERS = ['src/server', 'src/front', 'src/grpc'];
 const MAKER = /\b(?:badRequest|unavailable|InvalidRequestError|ModelUnavailableError)\(/g;
 const LAST_WORDS = /'(\w+)'(?: : '(\w+)')?,?\s*$/;
 /** Fields, which are the last argument where there is no code, and codes of zod's issues. */
-const NOT_ANSWERED = new Set(['custom', 'lora_name', 'tool_choice']);
+const NOT_ANSWERED = new Set(['base_model_name', 'custom', 'lora_name', 'tool_choice']);
 
 function sources(): string[] {
   return FOLDERS.flatMap((folder) =>

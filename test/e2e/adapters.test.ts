@@ -9,23 +9,33 @@ import { engineOf, runToEnd, type ServerProcess, startServer } from '../support/
 import { floatTensor, type RawTensor, writeSafetensors } from '../support/safetensors-writer.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
-const HIDDEN = 256;
-const QUERIES = 256;
-const LAYERS = 6;
+interface Shape {
+  readonly hidden: number;
+  readonly queries: number;
+  readonly layers: number;
+}
+const SUMMIT: Shape = { hidden: 256, queries: 256, layers: 6 };
+const FOOTHILL: Shape = { hidden: 128, queries: 128, layers: 3 };
 const NAMES = ['one', 'two', 'three'];
 
 const cache = await temporaryCache();
 const adapters = join(cache.path, 'adapters-of-peft');
 let server: ServerProcess;
 
-/** An adapter of summit that changes what it says. */
-async function writeAdapter(name: string, seed: number, rank = 4): Promise<void> {
+/** An adapter that changes what its model says. */
+async function writeAdapter(
+  name: string,
+  seed: number,
+  rank = 4,
+  { hidden, queries, layers }: Shape = SUMMIT,
+): Promise<void> {
   const random = new RandomWeights(seed);
   const tensors: Record<string, RawTensor> = {};
-  for (let layer = 0; layer < LAYERS; layer++) {
+  for (let layer = 0; layer < layers; layer++) {
     for (const module of ['q_proj', 'o_proj']) {
       const base = `base_model.model.model.layers.${layer}.self_attn.${module}`;
-      const shapes = { lora_A: [rank, HIDDEN], lora_B: [QUERIES, rank] };
+      const [columns, rows] = module === 'o_proj' ? [queries, hidden] : [hidden, queries];
+      const shapes = { lora_A: [rank, columns], lora_B: [rows, rank] };
       for (const [part, shape] of Object.entries(shapes)) {
         const key = `${base}.${part}.weight`;
         tensors[key] = floatTensor(shape, await random.get(key, shape));
@@ -42,6 +52,7 @@ async function writeAdapter(name: string, seed: number, rank = 4): Promise<void>
 beforeAll(async () => {
   for (const [index, name] of [...NAMES, 'four'].entries()) await writeAdapter(name, index + 1);
   await writeAdapter('large', 9, 32);
+  await writeAdapter('small', 10, 4, FOOTHILL);
   server = await startServer(
     [
       '--lora-modules',
@@ -189,10 +200,89 @@ it.each([
   },
 );
 
+const TWO = ['--model', 'a=models/summit', '--model', 'b=models/foothill'];
+
+describe('adapters of several models', () => {
+  let several: ServerProcess;
+  beforeAll(async () => {
+    const pirate = { name: 'pirate', path: 'models/summit/adapters/pirate' };
+    several = await startServer(
+      [
+        ...['--model', 'summit=models/summit', '--model', 'foothill=models/foothill'],
+        ...['--lora-modules', JSON.stringify({ ...pirate, base_model_name: 'summit' })],
+        ...['--lora-dir', adapters, '--model-control', 'explicit', '--instances', '2'],
+      ],
+      cache.env,
+    );
+  }, 120_000);
+  afterAll(() => several.stop());
+
+  const tell = (path: string, body: object = {}) => post(`${several.url}${path}`, body);
+  const NAMED = ['summit', 'pirate', 'of-summit', 'foothill', 'of-foothill'];
+  const said = (each: readonly string[] = NAMED) =>
+    Promise.all(
+      each.map(async (model) => {
+        const { text } = await stream(`${several.url}/v1/chat/completions`, say(model));
+        return text;
+      }),
+    );
+  let expected: readonly string[];
+
+  it('are loaded for the one that is named', async () => {
+    const wrong = { lora_name: 'of-summit', lora_path: 'small', base_model_name: 'summit' };
+    const refused = await tell('/v1/load_lora_adapter', wrong);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('small')]);
+    for (const [base, path] of Object.entries({ summit: 'four', foothill: 'small' })) {
+      const body = { lora_name: `of-${base}`, lora_path: path, base_model_name: base };
+      expect((await tell('/v1/load_lora_adapter', body)).status).toBe(200);
+    }
+    const alone: string[] = [];
+    for (const model of NAMED) alone.push(...(await said([model])));
+    expect(new Set(alone).size).toBe(NAMED.length);
+    expect(await said()).toEqual(alone);
+    expected = alone;
+  });
+
+  it('are there after a sleep', async () => {
+    expect((await tell('/sleep')).status).toBe(200);
+    expect((await tell('/wake_up')).status).toBe(200);
+    expect(await said()).toEqual(expected);
+  });
+
+  it('are there after their model was unloaded and loaded', async () => {
+    for (const name of ['summit', 'foothill']) {
+      expect((await tell(`/v2/repository/models/${name}/unload`)).status).toBe(200);
+      expect((await post(`${several.url}/v1/chat/completions`, say(`of-${name}`))).status).toBe(
+        503,
+      );
+      expect((await tell(`/v2/repository/models/${name}/load`)).status).toBe(200);
+    }
+    expect(await said()).toEqual(expected);
+  });
+
+  it('are there after an engine died', async () => {
+    const before = engineOf(several);
+    let isKilled = false;
+    const texts = await Promise.all(
+      [...NAMED, ...NAMED].map(async (model) => {
+        const { text } = await stream(`${several.url}/v1/chat/completions`, say(model), () => {
+          if (!isKilled) isKilled = killNow(before);
+        });
+        return text;
+      }),
+    );
+    expect(isKilled).toBe(true);
+    expect(texts).toEqual([...expected, ...expected]);
+    await until(() => engineOf(several) !== before, 'another engine');
+    expect(await said()).toEqual(expected);
+  });
+});
+
 it.each([
   [['--lora-modules', 'summit=x'], 'the model is called summit'],
   [['--lora-modules', 'a=/nowhere'], 'is not a folder with an adapter'],
-  [['--lora-dir', 'x', '--model', 'a=models/summit', '--model', 'b=models/foothill'], 'one model'],
+  [['--lora-modules', 'c=x', ...TWO], 'say which one c is for'],
+  [['--lora-modules', '{"name": "c", "path": "x", "base_model_name": "d"}', ...TWO], 'c is for d'],
 ])('serve %j is refused in words', async (flags, message) => {
   const { code, output } = await runToEnd(['serve', '--port', '0', ...flags], cache.env);
   expect(code).not.toBe(0);

@@ -48,10 +48,17 @@ describe('a command line', () => {
   });
 
   it('takes adapters as words, lists and JSON', async () => {
-    const wanted = { a: 'x', b: 'y' };
+    const wanted = { a: { path: 'x', base: null }, b: { path: 'y', base: null } };
     for (const words of [['a=x', 'b=y'], ['a=x,b=y'], ['{"name": "a", "path": "x"}', 'b=y']]) {
       const options = await serve('--lora-modules', ...words, 'model');
       expect(options).toMatchObject({ loraModules: wanted, models: ['model'] });
+    }
+    const json = '{"name": "a", "path": "x", "base_model_name": "m"}';
+    const { loraModules } = await serve('--lora-modules', json, 'model');
+    expect(loraModules).toEqual({ a: { path: 'x', base: 'm' } });
+    for (const base of ['""', '1', '[]']) {
+      const wrong = `{"name": "a", "path": "x", "base_model_name": ${base}}`;
+      await expect(serve('--lora-modules', wrong, 'model')).rejects.toThrow('name=folder');
     }
   });
 

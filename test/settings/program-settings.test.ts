@@ -29,7 +29,7 @@ test('values are what flags take, and numbers, switches and lists', async () => 
     requestTimeout: 1.5,
     ui: false,
     corsOrigin: ['https://a.example', 'https://b.example'],
-    loraModules: { tone: '/a,b' },
+    loraModules: { tone: { path: '/a,b', base: null } },
     preferredBatchSizes: [8, 16],
     keepAlive: 300_000,
     host: '127.0.0.1',

@@ -17,3 +17,11 @@ export const REAL_WHISPER: Requirement = {
   name: `${REAL_WHISPER_PATH} (npx tsx scripts/real-models/fetch.ts)`,
   isThere: existsSync(REAL_WHISPER_PATH),
 };
+
+/** Where OpenAI's Whisper base, which knows 99 languages, is, once it was fetched. */
+export const REAL_WHISPER_BASE_PATH = realModelPath('whisper-base');
+
+export const REAL_WHISPER_BASE: Requirement = {
+  name: `${REAL_WHISPER_BASE_PATH} (npx tsx scripts/real-models/fetch.ts)`,
+  isThere: existsSync(REAL_WHISPER_BASE_PATH),
+};

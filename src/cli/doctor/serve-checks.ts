@@ -40,14 +40,17 @@ export async function modelChecks({ options }: Settings<'serve'>): Promise<Check
     '`chairlift show` says what a model is, docs/models-and-precision.md what is served';
   // Not static imports: they bring native libraries, which other checks may find broken.
   const { checkModel } = await import('../serve/check.ts');
-  const { servedModels } = await import('../../serving/server/served-models.ts');
+  const { servedModels, servedNames } = await import('../../serving/server/served-models.ts');
+  const { servedLora } = await import('../../serving/plan/lora.ts');
   try {
-    const { definitions } = await servedModels(options, createLogger('silent'));
+    const served = await servedModels(options, createLogger('silent'));
+    const { definitions } = served;
+    const lora = servedLora(options, servedNames(options, served));
     const checks: Check[] = [];
     for (const definition of definitions) {
       const name = `model ${definition.name}`;
       try {
-        const { description } = await checkModel(definition, options, definitions.length);
+        const { description } = await checkModel(definition, options, definitions.length, lora);
         checks.push(ok(name, description));
       } catch (error) {
         checks.push(broken(name, reasonOf(error), advice));

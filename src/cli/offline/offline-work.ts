@@ -28,6 +28,7 @@ import { defaultModel } from '../../serving/models/model-source.ts';
 import type { Options } from '../../settings/options.ts';
 import { ownDefinition } from '../../serving/models/own-definition.ts';
 import { SlowNotice } from '../../serving/progress/slow-notice.ts';
+import { servedLora } from '../../serving/plan/lora.ts';
 import { aloneWith } from '../../serving/loading/alone.ts';
 import { type LoadedText, TextModelLoader } from '../../serving/loading/text-model-loader.ts';
 import { packageVersion } from '../../serving/version.ts';
@@ -45,8 +46,13 @@ export async function offlineWork(
   const statistics = new InferenceStatistics();
   const classes = serviceClasses();
   const tiers = new ServiceTiers(classes);
+  const wanted = options.model ?? defaultModel(options.randomWeights !== undefined);
+  const definition = ownDefinition(await findServable(wanted, options));
+  const { name } = definition;
+  const lora = servedLora(options, { names: new Set([name]), aliases: [], only: name });
   const loader = new TextModelLoader({
     ...aloneWith(options, logger),
+    lora,
     metrics,
     statistics,
     targets: new SloTracker(classes.classes),
@@ -68,8 +74,6 @@ export async function offlineWork(
       else if (event.type === 'loading') notice.begin(`loading ${event.model.name}`);
     },
   });
-  const wanted = options.model ?? defaultModel(options.randomWeights !== undefined);
-  const definition = ownDefinition(await findServable(wanted, options));
   await models.update([definition], new Map());
   await models.preload();
   notice.end();
@@ -77,6 +81,7 @@ export async function offlineWork(
   const troubles = new Troubles(LIMITS.rememberedErrors);
   const context: ServerContext = {
     models,
+    adapters: lora.shelf,
     startedAt: Math.floor(Date.now() / 1000),
     bodies: new BodyReader(0),
     unread: new UnreadAnswers(),

@@ -11,12 +11,17 @@ import { EncoderLoader, kindOf } from '../../serving/loading/encoder-loader.ts';
 import { errorLine } from '../terminal/error-line.ts';
 import { findModel } from '../../serving/models/find-model.ts';
 import { freeMemory } from '../../serving/choices/free-memory.ts';
-import { checkAdapter, warnOfMissing } from '../../serving/plan/lora.ts';
+import {
+  checkAdapter,
+  servedLora,
+  type ServedLora,
+  warnOfMissing,
+} from '../../serving/plan/lora.ts';
 import { allWeightBytes } from '../../serving/plan/memory.ts';
 import { planModel } from '../../serving/plan/model-plan.ts';
 import { readPinnedPrompts } from '../../serving/loading/pin-prompts.ts';
 import { readResumeKey } from '../../serving/server/resumption.ts';
-import { modelControl, servedModels } from '../../serving/server/served-models.ts';
+import { modelControl, servedModels, servedNames } from '../../serving/server/served-models.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { redisUrl } from '../../serving/server/shared-state.ts';
 import { readServiceClasses } from '../../serving/server/slo.ts';
@@ -42,7 +47,9 @@ export async function check(settings: Settings<'serve'>): Promise<void> {
   const { keys, tls } = await openAccess(options, logger, await readServiceClasses(options.slo));
   await Promise.all([readResumeKey(options), redisUrl(options), warnOfMissing(options, logger)]);
   const prompts = options.prefetch === undefined ? [] : await readPinnedPrompts(options.prefetch);
-  const { definitions, aliases } = await servedModels(options, logger);
+  const served = await servedModels(options, logger);
+  const { definitions, aliases } = served;
+  const lora = servedLora(options, servedNames(options, served));
   const control = modelControl(options);
   const scheme = tls === null ? 'http' : 'https';
   const access = [
@@ -57,7 +64,7 @@ export async function check(settings: Settings<'serve'>): Promise<void> {
     ['models', `${definitions.length}, loaded ${control === 'auto' ? 'on request' : 'at start'}`],
   ];
   for (const [label = '', value = ''] of rows) console.log(`  ${label.padEnd(10)} ${value}`);
-  const failed = await checkModels(definitions, settings);
+  const failed = await checkModels(definitions, settings, lora);
   if (failed > 0) {
     throw new UserError(`${failed} of ${definitions.length} models cannot be served`);
   }
@@ -72,6 +79,7 @@ function addressOf({ host, port }: ServeOptions, scheme: string): string {
 async function checkModels(
   definitions: readonly ModelDefinition[],
   { options }: Settings<'serve'>,
+  lora: ServedLora,
 ): Promise<number> {
   const isOnRequest = modelControl(options) === 'auto';
   let failed = 0;
@@ -80,7 +88,12 @@ async function checkModels(
     const { name, version } = definition;
     const label = version === '1' ? name : `${name}@${version}`;
     try {
-      const { description, bytes } = await checkModel(definition, options, definitions.length);
+      const { description, bytes } = await checkModel(
+        definition,
+        options,
+        definitions.length,
+        lora,
+      );
       atStart += isOnRequest && !definition.preload ? 0 : bytes;
       requireMemory(Math.max(atStart, bytes));
       console.log(`  ${label.padEnd(10)} ${description}`);
@@ -101,6 +114,7 @@ export async function checkModel(
   definition: ModelDefinition,
   options: ServeOptions,
   numModels: number,
+  lora: ServedLora,
 ): Promise<Checked> {
   const { source, problem } = definition;
   if (problem !== null) throw new UserError(problem);
@@ -112,19 +126,23 @@ export async function checkModel(
     }
   }
   if ((await kindOf(source)) !== 'text') return checkEncoder(definition, options);
-  return checkText(definition, options, numModels);
+  return checkText(definition, options, numModels, lora);
 }
 
 async function checkText(
   definition: ModelDefinition,
   options: ServeOptions,
   numModels: number,
+  lora: ServedLora,
 ): Promise<Checked> {
-  const { adapter, loraModules = {}, draftModel, modelRepository } = options;
-  const adapters = [...(adapter === undefined ? [] : [adapter]), ...Object.values(loraModules)];
+  const { adapter, draftModel, modelRepository } = options;
+  const adapters = [
+    ...(adapter === undefined ? [] : [adapter]),
+    ...lora.shelf.of(definition.name).map(({ path }) => path),
+  ];
   await Promise.all(adapters.map((each) => checkAdapter(each)));
   if (draftModel !== undefined) await findModel(draftModel, modelRepository);
-  const plan = await planModel(definition, options, numModels);
+  const plan = await planModel(definition, options, numModels, lora.needOf(definition.name));
   const { chosen, choice, limits, chosenDevice, kernels } = plan;
   const { decoder } = chosen;
   const weights = allWeightBytes(plan);

@@ -1,6 +1,6 @@
 import type { EngineAdapter } from '../../engine/request.ts';
-import { MODEL_LIMITS } from '../../model-limits.ts';
-import { InvalidRequestError } from '../invalid-request.ts';
+import { reasonOf } from '../../files/system-error.ts';
+import type { AdapterShelf, KnownAdapter } from './adapter-shelf.ts';
 
 /** An adapter that requests pick by its name, as if it were a model. */
 export interface ServedAdapter {
@@ -11,24 +11,36 @@ export interface ServedAdapter {
 }
 
 /** Makes an adapter ready for the engine. @throws ModelError when the model can't have it */
-export type PrepareAdapter = (path: string) => Promise<Omit<EngineAdapter, 'scale'>>;
+export type PrepareAdapter = (
+  adapter: Pick<KnownAdapter, 'path' | 'isOfFlags'>,
+) => Promise<Omit<EngineAdapter, 'scale'>>;
 
-/** The adapters of one model. They may come and go while it serves. */
+export interface ServedAdaptersOptions {
+  /** Adapters of all models, which outlive this one's time in memory. */
+  readonly shelf: AdapterShelf;
+  /** Name of the model. */
+  readonly base: string;
+  readonly prepare: PrepareAdapter;
+}
+
+/** The adapters of one model while it is loaded. They may come and go while it serves. */
 export class ServedAdapters {
-  readonly #prepare: PrepareAdapter;
-  readonly #adapters = new Map<string, ServedAdapter>();
+  readonly #options: ServedAdaptersOptions;
+  readonly #ready = new Map<KnownAdapter, ServedAdapter>();
 
-  constructor(prepare: PrepareAdapter) {
-    this.#prepare = prepare;
+  constructor(options: ServedAdaptersOptions) {
+    this.#options = options;
   }
 
   /** In the order in which they came. */
   list(): readonly ServedAdapter[] {
-    return [...this.#adapters.values()];
+    const { shelf, base } = this.#options;
+    return shelf.of(base).flatMap((known) => this.#ready.get(known) ?? []);
   }
 
   find(name: string): ServedAdapter | null {
-    return this.#adapters.get(name) ?? null;
+    const known = this.#options.shelf.find(name);
+    return known && (this.#ready.get(known) ?? null);
   }
 
   /**
@@ -36,22 +48,34 @@ export class ServedAdapters {
    * @throws InvalidRequestError for a name that is taken; ModelError when the model can't have it
    */
   async load(name: string, path: string): Promise<void> {
-    this.#requireFree(name);
-    const file = await this.#prepare(path);
-    this.#requireFree(name);
-    this.#adapters.set(name, { name, path, engine: { ...file, scale: 1 } });
+    const { shelf, base } = this.#options;
+    const known = { name, path, base, isOfFlags: false };
+    shelf.requireFree(name);
+    const served = await this.#prepare(known);
+    shelf.add(known);
+    this.#ready.set(known, served);
   }
 
-  /** Requests that run with it go on. @returns whether it was there */
-  unload(name: string): boolean {
-    return this.#adapters.delete(name);
-  }
-
-  #requireFree(name: string): void {
-    if (this.#adapters.size >= MODEL_LIMITS.adapters) {
-      throw new InvalidRequestError(`there are ${MODEL_LIMITS.adapters} LoRA adapters already`);
+  /**
+   * Makes ready what the shelf has for the model and is not ready yet, after the model was out of memory.
+   * @param onProblem told what is wrong with one that a request had brought: the model serves without it
+   * @throws ModelError for one of the command line
+   */
+  async restore(onProblem: (name: string, reason: string) => void): Promise<void> {
+    const { shelf, base } = this.#options;
+    for (const known of shelf.of(base)) {
+      if (this.#ready.has(known)) continue;
+      try {
+        this.#ready.set(known, await this.#prepare(known));
+      } catch (error) {
+        if (known.isOfFlags) throw error;
+        onProblem(known.name, reasonOf(error));
+      }
     }
-    if (!this.#adapters.has(name)) return;
-    throw new InvalidRequestError(`there is a LoRA adapter "${name}" already`, 'lora_name');
+  }
+
+  async #prepare(known: KnownAdapter): Promise<ServedAdapter> {
+    const { name, path } = known;
+    return { name, path, engine: { ...(await this.#options.prepare(known)), scale: 1 } };
   }
 }

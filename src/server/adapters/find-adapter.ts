@@ -1,6 +1,7 @@
 /** From the name of an adapter to the model that it is for. */
 import type { AnsweringAdapter } from '../../front/caller.ts';
 import type { ServedAdapter } from '../../front/adapters/served-adapters.ts';
+import type { KnownAdapter } from '../../front/adapters/adapter-shelf.ts';
 import { keyOf, type ModelKey } from '../../front/registry/model-definition.ts';
 import type { ServerContext } from '../context.ts';
 import { badRequest, cannotResume } from '../errors.ts';
@@ -19,6 +20,14 @@ export function allAdapters({ models }: Pick<ServerContext, 'models'>): FoundAda
     const adapters = runtime.kind === 'text' ? (runtime.adapters?.list() ?? []) : [];
     return adapters.map((adapter) => ({ adapter, base: definition }));
   });
+}
+
+/** Those of models that are not loaded, or not yet with them: by name, with the model's name. */
+export function waitingAdapters(
+  context: Pick<ServerContext, 'models' | 'adapters'>,
+): readonly KnownAdapter[] {
+  const ready = new Set(allAdapters(context).map(({ adapter }) => adapter.name));
+  return context.adapters.list().filter(({ name }) => !ready.has(name));
 }
 
 /** The adapter that a request names in place of a model; null where it names none. */

@@ -99,6 +99,7 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   service_tier:
     '`priority`, `default`, `flex`, or the name of a service class; no better than the key allows.',
   lora: 'Adapters by their `id` in /lora-adapters, each with a `scale`: one other than 0 in place of the model.',
+  base_model_name: 'The model that the adapter is for, where several take adapters.',
   cache_salt: 'Prompts share cached prefixes only with those of the same salt.',
   n_keep:
     'With `--context-shift`: tokens that stay when the oldest are left out; -1 for the prompt’s.',

@@ -8,7 +8,12 @@ import { shortText } from './fields.ts';
 const name = shortText.regex(/^[\w][\w.:/-]*$/, 'expected letters, digits and . _ : / -');
 
 /** The body of /v1/load_lora_adapter. */
-export const loadAdapterBody = z.looseObject({ lora_name: name, lora_path: shortText.min(1) });
+export const loadAdapterBody = z.looseObject({
+  lora_name: name,
+  lora_path: shortText.min(1),
+  /** Its model, where there are several that it may be for. */
+  base_model_name: shortText.min(1).nullish(),
+});
 
 /** The body of /v1/unload_lora_adapter. */
 export const unloadAdapterBody = z.looseObject({ lora_name: name });

@@ -6,7 +6,7 @@ import { SloTracker } from '../../observability/slo/slo-tracker.ts';
 import { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
 import type { LoadingOption } from '../../settings/flag-sets.ts';
 import type { Options } from '../../settings/options.ts';
-import type { TextModelLoaderOptions } from './text-model-loader.ts';
+import type { TextModelLoaderOptions } from './text-model-loader-options.ts';
 
 /** For a loader of one model without a server: nobody watches it, and one client has it. */
 export function aloneWith(

@@ -1,14 +1,10 @@
 /** From a model's definition to a running engine with all that the front needs around it. */
-import type { Logger } from 'pino';
 import { usableCores } from '../../engine/cpu/usable-cores.ts';
 import { chatFormatOf } from '../../front/chat/chat-format.ts';
-import type { KvEventPublisher } from '../../front/kv-events/kv-event-publisher.ts';
 import { observeAll } from '../../front/generation/observe-all.ts';
 import { TextGenerator } from '../../front/generation/text-generator.ts';
-import type { ClassOfCaller } from '../../front/generation/prompt-reader.ts';
 import { warmUp } from '../../front/generation/warm-up.ts';
 import { warmUpPrompts } from '../../front/prompts/warm-up-prompts.ts';
-import type { ImagePool } from '../../front/images/image-pool.ts';
 import { GrammarChecker } from '../../front/grammars/grammar-checker.ts';
 import { grammarVocabulary } from '../../front/grammars/grammar-vocabulary.ts';
 import { TokenSearch } from '../../front/grammars/token-search.ts';
@@ -24,47 +20,22 @@ import { loadTextModel } from '../../front/prompts/load-text-model.ts';
 import { imageMark } from '../../model/vision/placeholder.ts';
 import { roomForRank } from '../../model/graph/live-adapter-shape.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
-import type { MetricsHub } from '../../observability/metrics-hub.ts';
-import type { SloTracker } from '../../observability/slo/slo-tracker.ts';
 import type { TextRuntime } from '../../server/runtimes.ts';
-import type { InferenceStatistics } from '../../server/generation/inference-statistics.ts';
 import { textBuildIds } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
 import { requireReach } from '../plan/engine-limits.ts';
-import { adapterLimits, hasLora, openAdapters } from '../plan/lora.ts';
+import { adapterLimits, NO_LORA, openAdapters, type ServedLora } from '../plan/lora.ts';
 import { allWeightBytes, weightBytes } from '../plan/memory.ts';
 import { type ModelPlan, planModel } from '../plan/model-plan.ts';
 import { newEngine } from './new-engine.ts';
-import type { LoadingOption } from '../../settings/flag-sets.ts';
-import type { Options } from '../../settings/options.ts';
 import { openSlots } from './open-slots.ts';
 import { openPrefetching } from './open-prefetching.ts';
 import { openSpeech } from './open-speech.ts';
 import { openVision, towerOf, visionOf } from './open-vision.ts';
-import { pinPrompts, type PinnedPrompt } from './pin-prompts.ts';
+import { pinPrompts } from './pin-prompts.ts';
 import { samplingOf } from '../plan/sampling.ts';
 import { speculation } from './speculation.ts';
-
-export interface TextModelLoaderOptions {
-  /** Options of the command line. */
-  readonly options: Options<LoadingOption>;
-  /** Models that share the memory, for the default of a KV cache. */
-  readonly numModels: number;
-  readonly logger: Logger;
-  readonly metrics: MetricsHub;
-  readonly statistics: InferenceStatistics;
-  /** Follows what is promised to service classes. */
-  readonly targets: SloTracker;
-  /** Service class of a client's requests that ask for none. */
-  readonly classOf: ClassOfCaller;
-  /** Whether several clients share the queue. */
-  readonly isShared: () => boolean;
-  readonly kvEvents: KvEventPublisher | null;
-  /** Reads images of all models; each has a reader of its own if left out. Null for text alone. */
-  readonly images?: ImagePool | null;
-  /** Prompts that are computed before a model is ready, and pinned. */
-  readonly prefetch?: readonly PinnedPrompt[];
-}
+import type { TextModelLoaderOptions } from './text-model-loader-options.ts';
 
 /** A model that serves, and how it came to run as it does. */
 export interface LoadedText extends TextRuntime {
@@ -110,7 +81,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     for (const warning of [...plan.warnings, ...textModel.warnings])
       logger.warn({ model: name }, warning);
     onState('building');
-    const withLora = hasLora(options);
+    const withLora = plan.takesLora;
     const maxAdapterRank = withLora ? roomForRank(options.maxLoraRank) : undefined;
     const model = await buildWithProgress(
       chosen.source,
@@ -126,9 +97,10 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     requireReach(limits, model.manifest);
     onState('loading');
     const { vocabSize } = chosen.decoder.config;
-    const adapters =
+    const place = { shelf: this.#lora.shelf, base: name };
+    const opened =
       withLora && chosen.decoder.kind === 'buildable'
-        ? await openAdapters(options, name, chosen.decoder.config, model.manifest.kernels)
+        ? await openAdapters(options, place, chosen.decoder.config, model.manifest.kernels, logger)
         : null;
     const { tokenizer, chatTemplate, generationDefaults } = textModel;
     const vocabulary = await grammarVocabulary(tokenizer, vocabSize);
@@ -209,6 +181,8 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       eosTokenIds: tokenizer.eosTokenIds,
       observe,
     });
+    // Also what a request brought meanwhile, where this one replaces a model that serves.
+    await opened?.restore();
     const encoders = [seeing, ears].flatMap((part) => part?.encoder ?? []);
     const { family, numParameters, precision } = model.manifest;
     const { format, quantization } = chosen;
@@ -246,7 +220,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         hiddenSize: engine.info.hiddenSize,
         maxModelLen: limits.maxModelLen,
       }),
-      adapters,
+      adapters: opened?.adapters ?? null,
       model: {
         id: name,
         created: Math.floor(Date.now() / 1000),
@@ -288,10 +262,16 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     };
   }
 
+  get #lora(): ServedLora {
+    return this.#server.lora ?? NO_LORA;
+  }
+
   #plan(definition: ModelDefinition): Promise<ModelPlan> {
     const known = this.#plans.get(definition);
     if (known !== undefined) return known;
-    const plan = planModel(definition, this.#server.options, this.#server.numModels);
+    const { options, numModels } = this.#server;
+    const need = this.#lora.needOf(definition.name);
+    const plan = planModel(definition, options, numModels, need);
     this.#plans.set(definition, plan);
     // The next try may find what this one missed.
     plan.catch(() => this.#plans.delete(definition));

@@ -6,7 +6,7 @@ import { type EngineLimits, engineLimits } from './engine-limits.ts';
 import { allWeightBytes } from './memory.ts';
 import { LOADING, type LoadingOption } from '../../settings/flag-sets.ts';
 import { type KernelChoice, resolveKernels } from '../choices/kernels.ts';
-import { hasLora, requireLora } from './lora.ts';
+import { type LoraNeed, takesLora } from './lora.ts';
 import { type ChosenModel, chooseModel } from '../models/model-source.ts';
 import { type Options, readFlags } from '../../settings/options.ts';
 import { cpuSpeed, resolvePrecision } from '../choices/precision.ts';
@@ -44,6 +44,8 @@ export interface ModelPlan {
   readonly attention: 'slots' | 'paged';
   /** Settings measured on this machine, used where flags set none; null if nothing was measured. */
   readonly tuning: Tuning | null;
+  /** Whether requests can pick LoRA adapters. */
+  readonly takesLora: boolean;
   /** Flags that are left out, and why. */
   readonly warnings: readonly string[];
 }
@@ -51,12 +53,14 @@ export interface ModelPlan {
 /**
  * @param server flags of the command line
  * @param numModels that share the memory
+ * @param need whether it has LoRA adapters that requests pick
  * @throws UsageError, ModelError
  */
 export async function planModel(
   { source, flags }: Pick<ModelDefinition, 'source' | 'flags'>,
   server: Options<LoadingOption>,
   numModels: number,
+  need: LoraNeed = 'none',
 ): Promise<ModelPlan> {
   const given = { ...server, ...readFlags(flags, OWN_FLAGS), model: source };
   const chosen = await chooseModel(given, (config) => chooseDevice(given, config));
@@ -80,7 +84,6 @@ export async function planModel(
   const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
   const hears = kind === 'buildable' && config.crossPositions !== undefined;
   if (hears) requireHearing(options);
-  if (hasLora(options)) requireLora(kind, chosenDevice, precision);
   const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
   const kernels = await resolveKernels(options, {
     ...choice,
@@ -90,5 +93,6 @@ export async function planModel(
   });
   const warnings = warning === null ? [] : [warning];
   const how = { limits, choice, kernels, calibrate, attention, tuning, warnings };
-  return { options, chosen, chosenDevice, ...how };
+  const withLora = takesLora(need, kind, chosenDevice, precision, hears);
+  return { options, chosen, chosenDevice, takesLora: withLora, ...how };
 }

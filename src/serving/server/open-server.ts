@@ -30,7 +30,7 @@ import { EncoderLoader } from '../loading/encoder-loader.ts';
 import { AnyModelLoader, type LoadedModel } from '../loading/model-loader.ts';
 import { readPinnedPrompts } from '../loading/pin-prompts.ts';
 import { TextModelLoader } from '../loading/text-model-loader.ts';
-import { warnOfMissing } from '../plan/lora.ts';
+import { servedLora, warnOfMissing } from '../plan/lora.ts';
 import { SlowNotice } from '../progress/slow-notice.ts';
 import { packageVersion } from '../version.ts';
 import { openAccess } from './access.ts';
@@ -45,7 +45,7 @@ import { preloadModels } from './preload-models.ts';
 import { pullInto } from './pull-into.ts';
 import { openRates, ratesOf } from './rates.ts';
 import { openResumption, ownAddress } from './resumption.ts';
-import { modelControl, servedModels } from './served-models.ts';
+import { modelControl, servedModels, servedNames } from './served-models.ts';
 import { changingConfig, serverConfig } from './server-config.ts';
 import { ServingPhase } from './serving-phase.ts';
 import { openSharedState } from './shared-state.ts';
@@ -94,7 +94,9 @@ async function openParts(
   const access = await openAccess(options, logger, classes);
   const version = await packageVersion();
   await warnOfMissing(options, logger);
-  const { definitions, aliases } = await servedModels(options, logger);
+  const served = await servedModels(options, logger);
+  const { definitions, aliases } = served;
+  const lora = servedLora(options, servedNames(options, served));
   const control = modelControl(options);
   const statistics = new InferenceStatistics();
   const metrics = new MetricsHub({
@@ -139,6 +141,7 @@ async function openParts(
       isShared,
       images,
       kvEvents: kvEvents?.publisher ?? null,
+      lora,
       prefetch: options.prefetch === undefined ? [] : await readPinnedPrompts(options.prefetch),
     }),
     encoders,
@@ -184,6 +187,7 @@ async function openParts(
   });
   const context: ServerContext = {
     models,
+    adapters: lora.shelf,
     startedAt: Math.floor(Date.now() / 1000),
     bodies: new BodyReader(options.maxBody),
     unread: new UnreadAnswers((client, bytes) => {

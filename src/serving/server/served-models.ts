@@ -6,7 +6,7 @@ import type { ModelDefinition } from '../../front/registry/model-definition.ts';
 import type { ModelControl } from '../../front/registry/model-control.ts';
 import { findServable, type FoundModel } from '../models/find-model.ts';
 import { scan } from '../models/local-models.ts';
-import { hasLora } from '../plan/lora.ts';
+import type { ServedNames } from '../plan/lora.ts';
 import { defaultModel } from '../models/model-source.ts';
 import type { Options } from '../../settings/options.ts';
 import { ownDefinition } from '../models/own-definition.ts';
@@ -19,8 +19,7 @@ export interface ServedModels {
 
 type ServedOptions = Options<
   'models' | 'servedModelName' | 'randomWeights' | 'modelRepository' | 'modelControl' | 'instances'
-> &
-  Partial<Options<'loraModules' | 'loraDir'>>;
+>;
 
 /** `chat=hf:owner/name`; a path may hold `=` too, but not before its first separator. */
 const NAMED = /^([\w][\w.-]{0,127})=(.+)$/;
@@ -44,9 +43,6 @@ export async function servedModels(options: ServedOptions, logger: Logger): Prom
   const [mainName, ...otherNames] = servedModelName;
   if (mainName !== undefined && (wanted.length !== 1 || modelRepository !== undefined)) {
     throw new UsageError('--served-model-name is for a single --model; use --model name=folder');
-  }
-  if (hasLora(options) && (wanted.length !== 1 || modelRepository !== undefined)) {
-    throw new UsageError('--lora-modules and --lora-dir are for a server with one model');
   }
   const repository = await scan(modelRepository);
   for (const problem of repository.problems) {
@@ -86,4 +82,15 @@ async function lookUp(text: string, options: ServedOptions): Promise<FoundModel>
   const [, called, given = text] = isPath ? [] : (NAMED.exec(text) ?? []);
   const model = await findServable(given, options);
   return called === undefined ? model : { ...model, name: called };
+}
+
+/** What there is, as adapters see it. */
+export function servedNames(
+  options: ServedOptions,
+  { definitions, aliases }: ServedModels,
+): ServedNames {
+  const names = new Set(definitions.map(({ name }) => name));
+  const [first] = names;
+  const isOnly = options.modelRepository === undefined && names.size === 1;
+  return { names, aliases: aliases.keys(), only: isOnly ? (first ?? null) : null };
 }

@@ -1,13 +1,23 @@
 import type { FlagSpec } from './flag-spec.ts';
 import { count, jsonObject, listOf, readable, text } from './values.ts';
 
-/** Such as `name=folder`, or as vLLM has it `{"name": "...", "path": "..."}`. */
-const adapter = readable('name=folder', (given): readonly [string, string] | undefined => {
+/** Place of an adapter, and its model where several are served. */
+export interface LoraModule {
+  readonly path: string;
+  /** Null for the only model. */
+  readonly base: string | null;
+}
+
+/** Such as `name=folder`, or as vLLM has it `{"name": "...", "path": "...", "base_model_name": "..."}`. */
+const adapter = readable('name=folder', (given): readonly [string, LoraModule] | undefined => {
   const [, name = '', path = ''] = /^([^=]+)=(.+)$/.exec(given) ?? [];
-  if (!given.startsWith('{')) return path === '' ? undefined : [name, path];
-  const { name: called, path: folder } = jsonObject.safeParse(given).data ?? {};
+  if (!given.startsWith('{')) return path === '' ? undefined : [name, { path, base: null }];
+  const fields = jsonObject.safeParse(given).data ?? {};
+  const { name: called, path: folder, base_model_name: base = null } = fields;
   const isWhole = typeof called === 'string' && typeof folder === 'string';
-  return isWhole && called !== '' && folder !== '' ? [called, folder] : undefined;
+  if (!isWhole || called === '' || folder === '') return undefined;
+  if (base !== null && (typeof base !== 'string' || base === '')) return undefined;
+  return [called, { path: folder, base }];
 });
 
 const adapterList = listOf(adapter).transform((pairs) => Object.fromEntries(pairs));

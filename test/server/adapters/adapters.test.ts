@@ -1,10 +1,12 @@
 /** Routes of LoRA adapters, over an engine that says what it was given. */
 import { describe, expect, test } from 'vitest';
+import { AdapterShelf } from '../../../src/front/adapters/adapter-shelf.ts';
 import { ServedAdapters } from '../../../src/front/adapters/served-adapters.ts';
 import { InvalidRequestError } from '../../../src/front/invalid-request.ts';
 import { MODEL_LIMITS } from '../../../src/model-limits.ts';
 import { ApiKeys, digestOf } from '../../../src/server/auth/api-keys.ts';
 import { chunksOf, errorOf, post } from '../support/client.ts';
+import { modelDefinition } from '../../front/registry/fake-loader.ts';
 import {
   babbles,
   MODEL,
@@ -16,13 +18,23 @@ import {
 
 const start = useServers();
 
-/** With the adapters `one` and `two`; any path but `bad` has one. */
-async function serverWith(options: TestServerOptions = {}): Promise<TestServer> {
-  const target = await start(options);
-  const adapters = new ServedAdapters(async (path) => {
-    if (path === 'bad') throw new InvalidRequestError('bad is no adapter', 'lora_path');
-    return { id: path, path: `/adapters/${path}` };
+/** Adapters of a model; any path but `bad` has one. */
+function takenBy(shelf: AdapterShelf, base: string): ServedAdapters {
+  return new ServedAdapters({
+    shelf,
+    base,
+    async prepare({ path }) {
+      if (path === 'bad') throw new InvalidRequestError('bad is no adapter', 'lora_path');
+      return { id: path, path: `/adapters/${path}` };
+    },
   });
+}
+
+/** With the adapters `one` and `two`. */
+async function serverWith(options: TestServerOptions = {}): Promise<TestServer> {
+  const shelf = new AdapterShelf();
+  const target = await start({ ...options, adapters: shelf });
+  const adapters = takenBy(shelf, MODEL);
   await adapters.load('one', 'first');
   await adapters.load('two', 'second');
   return { ...target, runtime: Object.assign(target.runtime, { adapters }) };
@@ -150,10 +162,14 @@ describe('loading and unloading', () => {
     [{ ...load, lora_path: '' }, 'lora_path'],
     [{ ...load, lora_path: ['a'] }, 'lora_path'],
     [{ ...load, lora_path: 'bad' }, 'bad is no adapter'],
+    [{ ...load, lora_name: 'alias' }, 'already'],
+    [{ ...load, base_model_name: '' }, 'base_model_name'],
+    [{ ...load, base_model_name: ['a'] }, 'base_model_name'],
+    [{ ...load, base_model_name: 'x'.repeat(10_000) }, 'base_model_name'],
     [{ lora_name: 'three' }, 'lora_path'],
     [[], 'JSON object'],
   ])('such a body is refused (%#)', async (body, message) => {
-    const target = await serverWith();
+    const target = await serverWith({ aliases: new Map([['alias', new Map([[MODEL, 1]])]]) });
     const error = await errorOf(await post(target, '/v1/load_lora_adapter', body), 400);
     expect(error.message).toContain(message);
     expect(target.runtime.adapters?.list()).toHaveLength(2);
@@ -172,5 +188,96 @@ describe('loading and unloading', () => {
     const target = await start();
     const error = await errorOf(await post(target, '/v1/load_lora_adapter', load), 400);
     expect(error.message).toContain('without --lora-dir');
+  });
+});
+
+describe('of several models', () => {
+  const names = ['first', 'second', 'plain'];
+
+  /** Two take adapters, one does not; each of the two begins with one of its own. */
+  async function severalWith(options: TestServerOptions = {}): Promise<TestServer> {
+    const shelf = new AdapterShelf();
+    const target = await start({
+      ...tells(),
+      adapters: shelf,
+      models: names.map((name) => modelDefinition(name, {}, { preload: true })),
+      ...options,
+      onLoad: async (name, runtime) => {
+        if (name === 'plain') return runtime;
+        const adapters = takenBy(shelf, name);
+        await adapters.restore(() => {});
+        return { ...runtime, adapters };
+      },
+    });
+    for (const base of ['first', 'second']) {
+      shelf.add({ name: `of-${base}`, path: `/${base}`, base, isOfFlags: true });
+    }
+    return target;
+  }
+  const add = (target: TestServer, body: object) =>
+    post(target, '/v1/load_lora_adapter', { lora_name: 'new', lora_path: 'new', ...body });
+  const textOf = async (target: TestServer, model: string) => {
+    const answer = await post(target, '/v1/completions', { ...ask, model });
+    return ((await answer.json()) as { choices: { text: string }[] }).choices[0]?.text;
+  };
+
+  test('one is loaded for the model that the request names', async () => {
+    const target = await severalWith();
+    const error = await errorOf(await add(target, {}), 400);
+    expect(error).toMatchObject({ param: 'base_model_name' });
+    expect(error.message).toContain('Several models take LoRA adapters');
+    expect((await add(target, { base_model_name: 'second' })).status).toBe(200);
+    expect(await textOf(target, 'new')).toBe('new x 1');
+    const { data } = (await (await fetch(`${target.url}/v1/models`)).json()) as {
+      data: { id: string; parent: string | null }[];
+    };
+    expect(data.find(({ id }) => id === 'new')).toMatchObject({ parent: 'second', root: 'new' });
+    // A name is one adapter, of whichever model.
+    await errorOf(await add(target, { base_model_name: 'first' }), 400);
+    expect((await post(target, '/v1/unload_lora_adapter', { lora_name: 'new' })).status).toBe(200);
+    expect((await add(target, { base_model_name: 'first' })).status).toBe(200);
+  });
+
+  test.each([
+    ['plain', 400, 'takes no LoRA adapters'],
+    ['nobody', 404, 'nobody'],
+    ['of-first', 404, 'of-first'],
+  ])('none is loaded for %s', async (base, status, message) => {
+    const error = await errorOf(await add(await severalWith(), { base_model_name: base }), status);
+    expect(error.message).toContain(message);
+  });
+
+  test('one brings its model into memory, and outlives its time there', async () => {
+    const models = names.map((name) => modelDefinition(name));
+    const target = await severalWith({ control: 'auto', models });
+    const listed = async () => {
+      const { data } = (await (await fetch(`${target.url}/v1/models`)).json()) as {
+        data: { id: string; parent: string | null; status: { value: string } }[];
+      };
+      return data.flatMap(({ id, parent, status }) =>
+        parent === null ? [] : [`${id} of ${parent}, ${status.value}`],
+      );
+    };
+    expect(await listed()).toEqual([
+      'of-first of first, unloaded',
+      'of-second of second, unloaded',
+    ]);
+    expect(await textOf(target, 'of-second')).toBe('/second x 1');
+    expect((await add(target, { base_model_name: 'first' })).status).toBe(200);
+    for (const name of ['first', 'second']) {
+      const unloaded = await post(target, `/v2/repository/models/${name}/unload`, {});
+      expect(unloaded.status).toBe(200);
+    }
+    expect(await listed()).toContain('new of first, unloaded');
+    expect(await textOf(target, 'new')).toBe('new x 1');
+    const kserve = { text_input: 'Hi', parameters: { max_tokens: 40 } };
+    const generated = await post(target, '/v2/models/of-second/generate', kserve);
+    expect(await generated.json()).toMatchObject({ text_output: 'Hi/second x 1' });
+    // It is forgotten while its model is out of memory, too.
+    await post(target, '/v2/repository/models/first/unload', {});
+    const forget = () => post(target, '/v1/unload_lora_adapter', { lora_name: 'new' });
+    expect((await forget()).status).toBe(200);
+    expect((await forget()).status).toBe(404);
+    await errorOf(await post(target, '/v1/completions', { ...ask, model: 'new' }), 404);
   });
 });

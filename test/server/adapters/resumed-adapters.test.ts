@@ -1,5 +1,6 @@
 /** Answers with a LoRA adapter that go on where adapters stand in another order, or are others. */
 import { expect, test } from 'vitest';
+import { AdapterShelf } from '../../../src/front/adapters/adapter-shelf.ts';
 import { ServedAdapters } from '../../../src/front/adapters/served-adapters.ts';
 import { errorOf, post } from '../support/client.ts';
 import { MODEL, type TestServer, tokensOf, useServers } from '../support/test-server.ts';
@@ -9,12 +10,18 @@ const PATH = '/v1/completions';
 
 /** @param contents by names, in their order */
 async function serverWith(contents: Readonly<Record<string, string>>): Promise<TestServer> {
+  const shelf = new AdapterShelf();
   const target = await start({
+    adapters: shelf,
     resumeKey: 'a secret of all replicas',
     script: (_prompt, { adapter }) =>
       tokensOf(adapter ? `${adapter.id} x ${adapter.scale}` : 'none at all'),
   });
-  const adapters = new ServedAdapters(async (path) => ({ id: path, path: `/adapters/${path}` }));
+  const adapters = new ServedAdapters({
+    shelf,
+    base: MODEL,
+    prepare: async ({ path }) => ({ id: path, path: `/adapters/${path}` }),
+  });
   for (const [name, content] of Object.entries(contents)) await adapters.load(name, content);
   return { ...target, runtime: Object.assign(target.runtime, { adapters }) };
 }

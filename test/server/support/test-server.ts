@@ -2,6 +2,7 @@
 import { type Logger, pino } from 'pino';
 import { afterEach } from 'vitest';
 import type { EngineState } from '../../../src/front/engine-process/engine-contract.ts';
+import { AdapterShelf } from '../../../src/front/adapters/adapter-shelf.ts';
 import { AudioPool } from '../../../src/front/audio/audio-pool.ts';
 import { Admission } from '../../../src/front/queue/admission.ts';
 import { PLAIN_CHAT, type ChatFormat } from '../../../src/front/chat/chat-format.ts';
@@ -191,6 +192,10 @@ export interface TestServerOptions {
   readonly mayLoad?: Promise<void>;
   /** In place of the only one. All run on the same engine. */
   readonly models?: readonly ModelDefinition[];
+  /** Runtime in place of a model's usual one. */
+  readonly onLoad?: (name: string, runtime: TextRuntime) => Promise<TextRuntime>;
+  /** LoRA adapters of all models. */
+  readonly adapters?: AdapterShelf;
   /** Runtimes of models of other kinds, by name. */
   readonly runtimes?: Readonly<Record<string, AnyRuntime>>;
   /** As of --keep-alive; for ever if left out. */
@@ -362,7 +367,9 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         const other = options.runtimes?.[name];
         if (other !== undefined) return other;
         // Tests put other parts into that of the usual one.
-        return name === MODEL ? runtime : { ...runtime, model: { ...runtime.model, id: name } };
+        const own =
+          name === MODEL ? runtime : { ...runtime, model: { ...runtime.model, id: name } };
+        return options.onLoad?.(name, own) ?? own;
       },
     },
     control: options.control ?? 'none',
@@ -418,6 +425,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     troubles,
     status: sampler,
     settings: () => options.settings ?? [],
+    adapters: options.adapters ?? new AdapterShelf(),
     running: new RunningRequests(),
     loop: options.loop ?? { stalledMs: 0 },
     isLeaving: () => isLeaving || isDraining,
