@@ -18,6 +18,7 @@ import { Scheduler } from '../scheduling/scheduler.ts';
 import type { DraftSource } from '../speculation/draft-source.ts';
 import { GrammarDrafts } from '../speculation/grammar-drafts.ts';
 import { ModelDrafts } from '../speculation/model-drafts.ts';
+import { LedDecoder } from '../speculation/led-decoder.ts';
 import { PredictionDrafts } from '../speculation/prediction-drafts.ts';
 import { NgramDrafts } from '../speculation/ngram-drafts.ts';
 import { Speculator } from '../speculation/speculator.ts';
@@ -86,7 +87,8 @@ export function openEngine(
   );
   const thoughts = vocabulary ? new ThoughtBudgets(vocabulary.tokens) : null;
   const sampler = new Sampler(model.manifest.vocabSize, grammars, thoughts);
-  const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, durable, speculator };
+  const own = { scheduler, kvCache, sampler, costs, grammars, durable, speculator };
+  const parts = { ...own, decoder: ledDecoder(decoder, speculator, states) };
   return {
     engine: new Engine({ ...parts, embeddingWidth }),
     kvCache,
@@ -142,6 +144,18 @@ function openSpeculator(
     maxNumBatchedTokens,
     ...(minGain === undefined ? {} : { minGain }),
   });
+}
+
+/** A state can't be taken back by a token: then a module lacks one position. */
+function ledDecoder(
+  decoder: Decoder,
+  speculator: Speculator | null,
+  states: StateCache | null,
+): Decoder {
+  const source = speculator?.source;
+  return source instanceof PredictionDrafts && states === null
+    ? new LedDecoder(decoder, (segment) => source.lacksBefore(segment))
+    : decoder;
 }
 
 function predictionDrafts(

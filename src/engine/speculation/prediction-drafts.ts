@@ -1,4 +1,5 @@
 import type { HiddenSink, Predicted, PredictionModule, PredictionRun } from '../prediction.ts';
+import { isEmbedding } from '../prompt-embeddings.ts';
 import { Sampler } from '../sampling/sampler.ts';
 import { Sequence } from '../sequence.ts';
 import { type Segment, segmentOf } from '../step.ts';
@@ -8,7 +9,7 @@ import { WaitingRows } from './waiting-rows.ts';
 const PRIOR_RATE = 0.7;
 /** Weight of a new measurement of a token's cost. */
 const SMOOTHING = 0.1;
-/** Positions of a sequence that wait at most for the module to follow, while no draft is wanted. */
+/** Positions of an output that wait at most for the module to follow, while no draft is wanted. */
 const MOST_WAITING = 16;
 const NOTHING: Draft = { tokenIds: new Int32Array(), kinds: [] };
 
@@ -51,7 +52,18 @@ export class PredictionDrafts implements DraftSource, HiddenSink {
     waiting.put(start, rows, numTokens);
     // Rows of drafts may be wrong, and the token after the last row is not known yet.
     const end = Math.min(waiting.end, sequence.numTokens - 1);
-    if (end - waiting.start >= MOST_WAITING) this.#follow(sequence, waiting, end);
+    // Others may go on from a prompt as soon as it is computed.
+    const most = start < sequence.numPromptTokens ? 1 : MOST_WAITING;
+    if (end - waiting.start >= most) this.#follow(sequence, waiting, end);
+  }
+
+  /** Whether the position before a segment was computed for another text, and not for its sequence. */
+  lacksBefore({ sequence, start }: Segment): boolean {
+    const waiting = this.#waiting.get(sequence);
+    const isNext = waiting !== undefined && start >= waiting.start && start <= waiting.end;
+    const [before = -1] = sequence.tokenIds(start - 1, start);
+    // Parts of an image are not computed apart.
+    return start > 0 && !isNext && !isEmbedding(before);
   }
 
   draft(sequence: Sequence, numTokens: number): Draft {

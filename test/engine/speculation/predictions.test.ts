@@ -167,7 +167,8 @@ describe.each(NAMES)('drafts in batches of %s', (name) => {
     const isPlain = model.manifest.states === undefined;
     const { drafted, afterStep } = watchDrafts();
     const kvCacheMemory = isPlain ? fewPages(model, 4) : 2 ** 24;
-    const memory = { prefixCaching: false, kvCacheMemory };
+    // States are taken up as they are, without a position before them.
+    const memory = { prefixCaching: isPlain, kvCacheMemory };
     run(arrivals(1), { ...COMMON, ...memory, model, speculative: SPECULATIVE }, afterStep);
     vi.restoreAllMocks();
     expect(drafted.length).toBeGreaterThan(10);
