@@ -1,6 +1,6 @@
 /** Modules that predict, against the wiring of vLLM over layers of Transformers. */
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { argmax } from '../../../src/engine/sampling/argmax.ts';
@@ -8,6 +8,7 @@ import { Sequence } from '../../../src/engine/sequence.ts';
 import { type Segment, segmentOf } from '../../../src/engine/step.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { KvCacheDtype, Precision } from '../../../src/model/manifest.ts';
+import { readExternalInitializers } from '../../../src/onnx/external-initializers.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { deviation, Text } from '../../support/family-text.ts';
 import { PREDICTION_FIXTURES, readPredictions } from '../../support/predictions.ts';
@@ -102,6 +103,18 @@ describe.each(NAMES)('%s', (name) => {
       release();
     },
   );
+
+  it('has embeddings and LM head of the model, and no copies of them', async () => {
+    const source = { kind: 'folder', path: join(PREDICTION_FIXTURES, name) } as const;
+    const options = { precision: 'fp32', predicts: true, cacheDirectory: cache.path } as const;
+    const { predictionGraphPath, weightsFolder } = await prepareModel(source, options);
+    const weights = readExternalInitializers(predictionGraphPath ?? '', weightsFolder);
+    const shared = weights.filter(({ path }) => basename(path) === 'decoder.onnx.data');
+    expect(shared.map((weight) => weight.name)).toEqual(
+      expect.arrayContaining(['model.embed_tokens.weight', 'lm_head.weight']),
+    );
+    expect(weights.length).toBeGreaterThan(shared.length);
+  });
 
   it('leaves the logits of the model as they are without it', async () => {
     const { text, maxModelLen } = await readPredictions(name);

@@ -1,9 +1,9 @@
 /** Drafts of a model's own module: the reference's, and texts that are the same with and without them. */
-import { readdirSync } from 'node:fs';
+import { closeSync, readdirSync } from 'node:fs';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { bytesOfPositions, kvShape } from '../../../src/engine/kv-shape.ts';
-import { openEngine } from '../../../src/engine/process/open-engine.ts';
+import { type OpenedEngine, openEngine } from '../../../src/engine/process/open-engine.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts';
 import { philox4x32 } from '../../../src/engine/sampling/philox.ts';
@@ -220,6 +220,40 @@ describe.each(NAMES)('texts of %s', (name) => {
     }
   });
 });
+
+it.each(['deepseek-v3', 'glm4-moe', 'mimo'])(
+  'texts of %s go on with drafts in a cache that outlived a crash',
+  async (name) => {
+    const [model, plain] = [await build(name, 'int8', true), await build(name, 'int8', false)];
+    const all = arrivals(2).map((each) => ({ ...each, atStep: 0, abortAt: Infinity }));
+    const memory = { kvCacheMemory: 2 ** 28, durableKv: true };
+    const options = { ...COMMON, ...memory, model, speculative: SPECULATIVE };
+    const texts = new Map(all.map(({ request }) => [request.id, [] as number[]]));
+    const step = ({ engine }: OpenedEngine) => {
+      for (const { id, tokenId } of engine.step()) texts.get(id)?.push(tokenId);
+    };
+    const first = openEngine(options);
+    for (const { request } of all) first.engine.add(request);
+    for (let count = 0; count < 25; count++) step(first);
+    first.decoder.release();
+    const { sharedMemoryFd } = first.info;
+    const second = openEngine(options, sharedMemoryFd);
+    const unfinished = all
+      .map(({ request }) => ({
+        ...request,
+        outputTokenIds: Int32Array.from(texts.get(request.id) ?? []),
+      }))
+      .filter(({ outputTokenIds, maxTokens }) => outputTokenIds.length < maxTokens);
+    const others = second.engine.adopt(unfinished);
+    expect(others.length).toBeLessThan(unfinished.length);
+    for (const request of others) second.engine.add(request);
+    while (second.engine.hasWork) step(second);
+    expect(second.engine.stats.numDraftTokens).toBeGreaterThan(0);
+    second.decoder.release();
+    if (sharedMemoryFd !== null) closeSync(sharedMemoryFd);
+    expect(texts).toEqual(run(all, { ...COMMON, model: plain, kvCacheMemory: 2 ** 28 }).texts);
+  },
+);
 
 it('has seen all that there is to see', () => {
   expect(seen.references).toBeGreaterThanOrEqual(3 * NAMES.length);
