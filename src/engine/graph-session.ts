@@ -4,7 +4,7 @@ import type { BuiltModel } from '../model/manifest.ts';
 import { OrtError } from '../ort/error.ts';
 import { Session } from '../ort/session.ts';
 import type { SessionOptions } from '../ort/session-options.ts';
-import type { SharedWeights } from '../ort/shared-weights.ts';
+import type { SessionWeights } from '../ort/shared-weights.ts';
 
 /** Where ONNX Runtime looks for the weights of a graph that it is given as bytes. */
 const WEIGHTS_FOLDER = 'session.model_external_initializers_file_folder_path';
@@ -26,7 +26,7 @@ export function openGraph(
   path: string,
   { weightsFolder, manifest }: Pick<BuiltModel, 'weightsFolder' | 'manifest'>,
   given: SessionOptions = {},
-  weights: SharedWeights | null = null,
+  weights: SessionWeights | null = null,
 ): Session {
   const { kernels, states, takesImageEnds = false } = manifest;
   // Operators with states are ours, and attention that is not causal, whoever computes the rest.

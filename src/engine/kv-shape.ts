@@ -25,17 +25,24 @@ export function kvShape(
   {
     kernels,
     kvCacheDtype,
-    numLayers,
+    predictionLayers = 0,
     numKvHeads,
     slidingWindows = [],
     ...manifest
   }: Pick<
     DecoderManifest,
-    'kernels' | 'kvCacheDtype' | 'numLayers' | 'numKvHeads' | 'headDim' | 'slidingWindows'
+    | 'kernels'
+    | 'kvCacheDtype'
+    | 'numLayers'
+    | 'predictionLayers'
+    | 'numKvHeads'
+    | 'headDim'
+    | 'slidingWindows'
   >,
   numSlots: number,
   maxModelLen: number,
 ): KvShape {
+  const numLayers = manifest.numLayers + predictionLayers;
   const elementType = KV_ELEMENT_TYPES[kvCacheDtype];
   const headDim =
     kernels === 'native' ? nativePositionWidth(manifest.headDim, kvCacheDtype) : manifest.headDim;

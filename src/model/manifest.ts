@@ -54,6 +54,8 @@ export interface DecoderManifest {
   readonly kernels: KernelSet;
   /** Layers with keys and values in the KV cache: those that attend. */
   readonly numLayers: number;
+  /** Layers of the KV cache after them, of a module that predicts; left out if there is none. */
+  readonly predictionLayers?: number | undefined;
   readonly numKvHeads: number;
   readonly headDim: number;
   readonly vocabSize: number;
@@ -96,6 +98,8 @@ export interface BuiltModel {
    * provider has a kernel for it, and for exports.
    */
   readonly pagedGraphPath: string | null;
+  /** Path of the module that predicts, see predictionGraph; null or left out if none was built. */
+  readonly predictionGraphPath?: string | null;
   /** Absolute path of the folder of the graphs' external data: the graphs' own, or an export's. */
   readonly weightsFolder: string;
   readonly manifest: DecoderManifest;

@@ -185,22 +185,30 @@ export class GraphBuilder implements GraphNodes {
    * Writes the model to `graphPath`, and all but its smallest initializers to one external data
    * file `graphPath + ".data"`, in order. Both files are flushed to the disk.
    * @param bytesAhead of deferred initializers that are made together, besides the one that is waited for
+   * @param shared big initializers that another graph has written to the same folder: they stay there
    * @returns what the data file holds
    */
   async write(
     graphPath: string,
     onProgress?: WriteProgress,
     bytesAhead = 0,
+    shared: ExternalData | null = null,
   ): Promise<ExternalData> {
     const dataPath = `${graphPath}.data`;
-    const total = this.#initializers.reduce((sum, item) => sum + externalBytes(item), 0);
     const tensors: TensorProto[] = [];
+    const own = this.#initializers.filter((initializer) => {
+      const span = shared?.spans.get(initializer.name);
+      if (!shared || span?.length !== externalBytes(initializer)) return true;
+      tensors.push(externalTensor(initializer, shared.fileName, span));
+      return false;
+    });
+    const total = own.reduce((sum, item) => sum + externalBytes(item), 0);
     const spans = new Map<string, ExternalSpan>();
     const inline = new Map<string, Uint8Array>();
     const data = await ExternalDataWriter.create(dataPath);
     try {
       let done = 0;
-      for await (const { initializer, bytes } of madeInOrder(this.#initializers, bytesAhead)) {
+      for await (const { initializer, bytes } of madeInOrder(own, bytesAhead)) {
         if (externalBytes(initializer) === 0) {
           inline.set(initializer.name, bytes);
           tensors.push(inlineTensor(initializer, bytes));

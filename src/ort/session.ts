@@ -8,7 +8,7 @@ import type { LoadedGraph, ValueInfo } from './loaded-graph.ts';
 import type { RunOptions } from './run-options.ts';
 import { keepDuringJob } from './native-memory.ts';
 import { type SessionOptions, withSessionOptions } from './session-options.ts';
-import type { SharedWeights } from './shared-weights.ts';
+import type { SessionWeights } from './shared-weights.ts';
 import { defaultAllocator, takeString } from './strings.ts';
 
 /** A loaded graph. Calls are synchronous, on the thread that made the session. */
@@ -24,7 +24,7 @@ export class Session extends Handle implements LoadedGraph {
   constructor(
     model: string | Uint8Array,
     options: SessionOptions = {},
-    weights: SharedWeights | null = null,
+    weights: SessionWeights | null = null,
   ) {
     super(withSessionOptions(options, (native) => create(model, native, weights)));
     const { api } = ort();
@@ -95,7 +95,7 @@ export class Session extends Handle implements LoadedGraph {
 function create(
   model: string | Uint8Array,
   options: Pointer,
-  weights: SharedWeights | null,
+  weights: SessionWeights | null,
 ): Pointer {
   const { api } = ort();
   const environment = ortEnvironment();

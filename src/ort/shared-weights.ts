@@ -15,6 +15,9 @@ export interface FileWeight {
   readonly byteOffset: number;
 }
 
+/** Weights as a session takes them. */
+export type SessionWeights = Pick<SharedWeights, 'pointer' | 'tensors'>;
+
 /**
  * Weights that several sessions share, so that they are in memory once: mapped from their files,
  * and in the layouts that kernels make when a session is created. To be released after the
@@ -47,6 +50,12 @@ export class SharedWeights extends Handle {
       this.#files.set(path, file);
     }
     return Tensor.overNative(type, dims, file, byteOffset);
+  }
+
+  /** Those of a graph that has some of them. */
+  only(names: ReadonlySet<string>): SessionWeights {
+    const tensors = new Map([...this.tensors].filter(([name]) => names.has(name)));
+    return { pointer: this.pointer, tensors };
   }
 
   /**

@@ -8,14 +8,7 @@ import { kvShape } from '../kv-shape.ts';
 import type { DecodeSlot } from '../kv-cache/slot-table.ts';
 import { MAX_DRAFTS } from '../drafter.ts';
 import type { TimedRun } from '../timed-run.ts';
-import type {
-  Decoder,
-  Segment,
-  SegmentLogits,
-  SequenceFailure,
-  StepPlan,
-  StepResult,
-} from '../step.ts';
+import type { Decoder, Segment, StepPlan, StepResult } from '../step.ts';
 import type { StateCache } from '../states/state-cache.ts';
 import type { TokenOwners } from './adapter-mask.ts';
 import { type AdapterLimits, AdapterSlots } from './adapter-slots.ts';
@@ -31,6 +24,8 @@ import {
 } from './fill-run.ts';
 import { KvStorage } from './kv-storage.ts';
 import { hiddenSizeOf, LogitsBuffer, NO_LOGITS } from './logits-buffer.ts';
+import { PredictionRunner } from './prediction-runner.ts';
+import { fail, type Results } from './results.ts';
 import { RunBinding } from './run-binding.ts';
 import { RunBindings } from './run-bindings.ts';
 import { fits, paddedWidth, type RunPadding, runPadding } from './run-padding.ts';
@@ -62,19 +57,14 @@ export interface CpuDecoderOptions extends SlotLayoutOptions {
   readonly session?: SessionOptions;
 }
 
-/** Results of a step so far. */
-interface Results {
-  readonly logits: SegmentLogits[];
-  readonly failures: SequenceFailure[];
-  readonly timedRuns: TimedRun[];
-}
-
 /** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class CpuDecoder implements Decoder {
   readonly storage: KvStorage;
   /** Widths of the hidden state, and of embeddings in place of tokens; null if the graph has none. */
   readonly hiddenSize: number | null;
   readonly embeddingWidth: number | null;
+  /** The model's module that predicts; null if none was built. */
+  readonly prediction: PredictionRunner | null;
   readonly #layout: SlotLayout;
   readonly #weights: SharedWeights;
   readonly #session: Session;
@@ -106,7 +96,6 @@ export class CpuDecoder implements Decoder {
     // Flash attention rounds differently from plain attention.
     const isLong = maxRunTokens > MAX_PLAIN_TOKENS && !reproducible && !isNative;
     this.#longSession = isLong ? open(graphPath) : null;
-    this.#weights.trim();
     this.#padding = runPadding(manifest, reproducible);
     const { isEven } = this.#padding;
     const numVerified = maxDraftTokens > 0 ? MAX_DRAFTS * (1 + maxDraftTokens) : 0;
@@ -116,6 +105,12 @@ export class CpuDecoder implements Decoder {
     this.#logits = new LogitsBuffer(numRows, manifest.vocabSize, this.hiddenSize);
     const shape = kvShape(manifest, numSlots, maxModelLen);
     this.storage = new KvStorage(shape, options.sharedMemoryFd ?? null);
+    const { predictionGraphPath: path = null } = model;
+    this.prediction =
+      path === null
+        ? null
+        : new PredictionRunner(path, model, this.storage, this.#weights, options.session);
+    this.#weights.trim();
     const { maxActive, maxCached } = options.adapters ?? { maxActive: 1, maxCached: 0 };
     const adapters = manifest.adapters
       ? new AdapterSlots(manifest.adapters, { maxActive, maxCached })
@@ -126,7 +121,13 @@ export class CpuDecoder implements Decoder {
       ? { pools: new StatePools(manifest.states ?? [], rows.numRows), rows }
       : statesOfSlots(manifest, numSlots);
     this.#states = states?.pools ?? null;
-    const memory = { storage: this.storage, logits: this.#logits, adapters, states };
+    const memory = {
+      storage: this.storage,
+      logits: this.#logits,
+      adapters,
+      states,
+      hidden: this.prediction,
+    };
     this.#bindings = new RunBindings(memory);
     const bindMixed = (prefilling: KvStorage) =>
       new RunBinding(this.#mixedSession, memory, prefilling);
@@ -241,6 +242,7 @@ export class CpuDecoder implements Decoder {
       return error instanceof Error ? error.message : String(error);
     }
     timedRuns.push({ ...work, ms: performance.now() - startedAt });
+    binding.deliverHidden();
     for (const { segment, places: own } of wanted) {
       const first = row;
       row += own.length;
@@ -277,6 +279,7 @@ export class CpuDecoder implements Decoder {
   }
 
   release(): void {
+    this.prediction?.release();
     this.#bindings.release();
     this.#mixedBinding.release();
     this.#paddedBinding?.release();
@@ -290,8 +293,4 @@ export class CpuDecoder implements Decoder {
     this.#adapters?.release();
     this.#states?.release();
   }
-}
-
-function fail(segments: readonly Segment[], message: string, { failures }: Results): void {
-  for (const { sequence } of segments) failures.push({ sequence, message });
 }

@@ -10,6 +10,12 @@ import type { CacheOperation } from '../cache-operation.ts';
 type SlotCopy = Extract<CacheOperation, { type: 'copy' }>;
 type SlotDiscard = Extract<CacheOperation, { type: 'discard' }>;
 
+/** Neighbouring layers of a cache. */
+export interface KvLayers {
+  readonly first: number;
+  readonly count: number;
+}
+
 /**
  * The memory of the KV cache: for each layer a key and a value tensor of
  * [slots, kv_heads, capacity, head_dim]. It is reserved as address space; the operating system
@@ -51,14 +57,18 @@ export class KvStorage {
    * Views of a contiguous range of slots, one tensor per layer and kind, in the order of `kvNames`.
    * The caller releases them, before the storage.
    */
-  view(firstSlot: number, numSlots: number): Tensor[] {
-    const { elementType, numLayers, numKvHeads, capacity, headDim } = this.shape;
-    return Array.from({ length: 2 * numLayers }, (_, index) =>
+  view(
+    firstSlot: number,
+    numSlots: number,
+    { first, count }: KvLayers = { first: 0, count: this.shape.numLayers },
+  ): Tensor[] {
+    const { elementType, numKvHeads, capacity, headDim } = this.shape;
+    return Array.from({ length: 2 * count }, (_, index) =>
       Tensor.overNative(
         elementType,
         [numSlots, numKvHeads, capacity, headDim],
         this.#memory,
-        index * this.#tensorBytes + firstSlot * this.#slotBytes,
+        (2 * first + index) * this.#tensorBytes + firstSlot * this.#slotBytes,
       ),
     );
   }

@@ -7,7 +7,9 @@ import { AdapterMask, type TokenOwners } from './adapter-mask.ts';
 import type { AdapterSlots } from './adapter-slots.ts';
 import { EmbeddingInputs, embeddingWidthOf } from './embedding-inputs.ts';
 import { EndInputs, takesEnds } from './end-inputs.ts';
-import type { KvStorage } from './kv-storage.ts';
+import { deliver, hiddenInput, hiddenOutput, type HiddenRows } from './hidden-rows.ts';
+import type { KvLayers, KvStorage } from './kv-storage.ts';
+import type { HiddenSink } from '../prediction.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
 import { PositionInputs, takesPositions } from './position-inputs.ts';
 import { type RunStates, SlotGroup } from './slot-group.ts';
@@ -20,6 +22,8 @@ export interface RunMemory {
   readonly adapters?: AdapterSlots | null;
   /** Null or left out where no layer has any. */
   readonly states?: RunStates | null;
+  /** Reader of hidden states, if the graph outputs those of all tokens. */
+  readonly hidden?: HiddenSink | null;
 }
 
 /**
@@ -35,6 +39,9 @@ export class RunBinding {
   readonly #embeddings: EmbeddingInputs | null;
   readonly #positions: PositionInputs | null;
   readonly #ends: EndInputs | null;
+  readonly #previousHidden: HiddenRows | null;
+  readonly #allHidden: HiddenRows | null;
+  readonly #sink: HiddenSink | null;
   #wanted: { index: BigInt64Array; tensor: Tensor } | undefined;
   /** Whether the graph finds the likeliest tokens itself. */
   readonly findsBest: boolean;
@@ -46,7 +53,7 @@ export class RunBinding {
   /** @param prefilling of the mixed graph's second slot group; null for a graph with one */
   constructor(
     session: Session,
-    { storage, logits, adapters = null, states = null }: RunMemory,
+    { storage, logits, adapters = null, states = null, hidden = null }: RunMemory,
     prefilling: KvStorage | null = null,
   ) {
     this.#session = session;
@@ -59,10 +66,14 @@ export class RunBinding {
     this.#embeddings = width === null ? null : new EmbeddingInputs(this.#binding, width);
     this.#positions = takesPositions(session) ? new PositionInputs(this.#binding) : null;
     this.#ends = takesEnds(session) ? new EndInputs(this.#binding) : null;
+    this.#previousHidden = hiddenInput(session, this.#binding);
+    this.#allHidden = hidden && hiddenOutput(session, this.#binding);
+    this.#sink = hidden;
     states?.pools.bind(this.#binding);
-    const decoding = new SlotGroup(this.#binding, storage, '', states);
+    const layers = layersOf(session);
+    const decoding = new SlotGroup(this.#binding, storage, '', states, layers);
     this.#groups = prefilling
-      ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.', states)]
+      ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.', states, layers)]
       : [decoding];
   }
 
@@ -89,6 +100,7 @@ export class RunBinding {
     this.#embeddings?.fill(this.#groups);
     this.#positions?.fill(this.#groups);
     this.#ends?.fill(this.#groups);
+    this.#allHidden?.ofTokens(numTokens);
     this.#bindWanted(wanted);
     const firstRow = this.#logits.reserve(wanted.length);
     this.#hasLogits = readsLogits || this.#wantsLogits === null;
@@ -101,6 +113,17 @@ export class RunBinding {
       throw error;
     }
     return firstRow;
+  }
+
+  /** The array [tokens, hidden] of a module that predicts, to write the next run's hidden states to. */
+  previousHidden(numTokens: number): Float32Array {
+    if (this.#previousHidden === null) throw new Error('the graph reads no hidden states');
+    return this.#previousHidden.ofTokens(numTokens);
+  }
+
+  /** Gives the hidden states of the run that just succeeded to their reader, if there is one. */
+  deliverHidden(): void {
+    if (this.#allHidden && this.#sink) deliver(this.#allHidden, this.#groups, this.#sink);
   }
 
   #bindWanted(wanted: readonly number[]): void {
@@ -156,8 +179,18 @@ export class RunBinding {
     this.#embeddings?.release();
     this.#positions?.release();
     this.#ends?.release();
+    this.#previousHidden?.release();
+    this.#allHidden?.release();
     this.#wanted?.tensor.release();
     this.#wantsLogits?.tensor.release();
     for (const tensor of this.#output?.tensors ?? []) tensor.release();
   }
+}
+
+/** Layers of the KV cache that a graph reads. */
+function layersOf({ inputs }: Session): KvLayers {
+  const numbers = inputs.flatMap(
+    ({ name }) => /^past_key_values\.(\d+)\.key$/.exec(name)?.[1] ?? [],
+  );
+  return { first: Math.min(...numbers.map(Number)), count: numbers.length };
 }

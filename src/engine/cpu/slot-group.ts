@@ -4,12 +4,12 @@ import { Tensor } from '../../ort/tensor.ts';
 import { isEmbedding } from '../prompt-embeddings.ts';
 import { type Segment, tokenIdsOf } from '../step.ts';
 import type { StateCache } from '../states/state-cache.ts';
-import type { KvStorage } from './kv-storage.ts';
+import type { KvLayers, KvStorage } from './kv-storage.ts';
 import { StateInputs } from './state-inputs.ts';
 import type { StatePools } from './state-pools.ts';
 
-/** Segment of a prompt that has embeddings in place of tokens, and the place of its first token in the group. */
-interface EmbeddedSegment {
+/** Segment of a run, and the place of its first token in the group. */
+interface WrittenSegment {
   readonly segment: Segment;
   readonly place: number;
 }
@@ -34,7 +34,8 @@ export class SlotGroup {
   readonly #presentNames: readonly string[];
   readonly #totalSequenceLength = new Int32Array(1);
   readonly #total: Tensor;
-  readonly #embedded: EmbeddedSegment[] = [];
+  readonly #written: WrittenSegment[] = [];
+  readonly #layers: KvLayers;
   readonly #stateRows: RunStates['rows'] | null;
   /** Null where layers have no states. */
   readonly states: StateInputs | null;
@@ -44,21 +45,26 @@ export class SlotGroup {
   #slotTensors: Tensor[] = [];
   #inputIds: { data: BigInt64Array; tensor: Tensor } | undefined;
 
-  /** @param prefix of the group's names in the graph */
+  /**
+   * @param prefix of the group's names in the graph
+   * @param layers of the cache that the graph has; all if left out
+   */
   constructor(
     binding: IoBinding,
     storage: KvStorage,
     prefix: string,
     states: RunStates | null = null,
+    layers: KvLayers = { first: 0, count: storage.shape.numLayers },
   ) {
     this.#binding = binding;
     this.#storage = storage;
     this.#prefix = prefix;
     this.#stateRows = states?.rows ?? null;
     this.states = states && new StateInputs(binding, prefix);
-    const { numLayers } = storage.shape;
-    this.#pastNames = kvNames('past_key_values', numLayers).map((name) => prefix + name);
-    this.#presentNames = kvNames('present', numLayers).map((name) => prefix + name);
+    this.#layers = layers;
+    const { first, count } = layers;
+    this.#pastNames = kvNames('past_key_values', count, first).map((name) => prefix + name);
+    this.#presentNames = kvNames('present', count, first).map((name) => prefix + name);
     this.#total = Tensor.over('int32', [], this.#totalSequenceLength);
     binding.bindInput(`${prefix}total_sequence_length`, this.#total);
   }
@@ -67,7 +73,7 @@ export class SlotGroup {
   bindSlots(firstSlot: number, numSlots: number): void {
     if (firstSlot === this.#firstSlot && numSlots === this.#numSlots) return;
     const before = this.#slotTensors;
-    const kv = this.#storage.view(firstSlot, numSlots);
+    const kv = this.#storage.view(firstSlot, numSlots, this.#layers);
     this.#seqlensK = new Int32Array(numSlots);
     const seqlensK = Tensor.over('int32', [numSlots], this.#seqlensK);
     this.#binding.bindInput(`${this.#prefix}seqlens_k`, seqlensK);
@@ -104,7 +110,7 @@ export class SlotGroup {
    * that one input.
    */
   begin(tokensPerSlot: number): void {
-    this.#embedded.length = 0;
+    this.#written.length = 0;
     this.states?.clear();
     this.inputIds(tokensPerSlot).fill(0n);
   }
@@ -117,15 +123,20 @@ export class SlotGroup {
       const id = tokenIds[at] ?? 0;
       inputIds[place + at] = isEmbedding(id) ? 0n : BigInt(id);
     }
-    if (segment.sequence.request.embeddings) this.#embedded.push({ segment, place });
+    this.#written.push({ segment, place });
     if (this.#stateRows === null) return;
     const index = (place * this.#numSlots) / inputIds.length;
     this.states?.set(index, this.#stateRows.rowsOf(segment), tokenIds.length);
   }
 
-  /** Those of the run that was written. */
-  get embedded(): readonly EmbeddedSegment[] {
-    return this.#embedded;
+  /** Segments of the run. */
+  get written(): readonly WrittenSegment[] {
+    return this.#written;
+  }
+
+  /** Those of prompts that have embeddings in place of tokens. */
+  get embedded(): readonly WrittenSegment[] {
+    return this.#written.filter(({ segment }) => segment.sequence.request.embeddings !== undefined);
   }
 
   /** Tokens of the run, padding included. */

@@ -10,6 +10,7 @@ import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { PrefixTier } from '../prefix-tier/prefix-tier.ts';
+import type { PredictionModule } from '../prediction.ts';
 import { Sampler } from '../sampling/sampler.ts';
 import { ThoughtBudgets } from '../sampling/thought-budget.ts';
 import type { CostModel } from '../costs/cost-model.ts';
@@ -17,6 +18,8 @@ import { Scheduler } from '../scheduling/scheduler.ts';
 import type { DraftSource } from '../speculation/draft-source.ts';
 import { GrammarDrafts } from '../speculation/grammar-drafts.ts';
 import { ModelDrafts } from '../speculation/model-drafts.ts';
+import { LedDecoder } from '../speculation/led-decoder.ts';
+import { PredictionDrafts } from '../speculation/prediction-drafts.ts';
 import { NgramDrafts } from '../speculation/ngram-drafts.ts';
 import { Speculator } from '../speculation/speculator.ts';
 import { MAX_DRAFTS } from '../drafter.ts';
@@ -67,13 +70,15 @@ export function openEngine(
           durable: null,
           sharedMemoryFd: null,
           tier: null,
+          prediction: null,
         }
       : openSlots(options, session, inheritedMemory, blocks);
   const { decoder, kvCache, costs, states, kvCacheBytes, kvCacheTokens, durable } = opened;
-  const { hiddenSize, embeddingWidth, sharedMemoryFd, tier } = opened;
+  const { hiddenSize, embeddingWidth, sharedMemoryFd, tier, prediction } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
-  const speculator = openSpeculator(options, session, { kvCache, costs, states, grammars });
+  const drafting = { kvCache, costs, states, grammars, decoder, prediction };
+  const speculator = openSpeculator(options, session, drafting);
   const scheduler = new Scheduler(
     kvCache,
     costs,
@@ -82,7 +87,8 @@ export function openEngine(
   );
   const thoughts = vocabulary ? new ThoughtBudgets(vocabulary.tokens) : null;
   const sampler = new Sampler(model.manifest.vocabSize, grammars, thoughts);
-  const parts = { scheduler, kvCache, decoder, sampler, costs, grammars, durable, speculator };
+  const own = { scheduler, kvCache, sampler, costs, grammars, durable, speculator };
+  const parts = { ...own, decoder: ledDecoder(decoder, speculator, states) };
   return {
     engine: new Engine({ ...parts, embeddingWidth }),
     kvCache,
@@ -111,17 +117,21 @@ interface SpeculatorParts {
   readonly costs: CostModel;
   readonly states: StateCache | null;
   readonly grammars: GrammarMatchers | null;
+  readonly decoder: Decoder;
+  readonly prediction: PredictionModule | null;
 }
 
 function openSpeculator(
   options: EngineOptions,
   session: SessionOptions,
-  { kvCache, costs, states, grammars }: SpeculatorParts,
+  { kvCache, costs, states, grammars, decoder, prediction }: SpeculatorParts,
 ): Speculator | null {
   const { speculative = null, maxNumBatchedTokens } = options;
   if (speculative === null) return null;
   const { maxTokens, minGain } = speculative;
-  const source = draftSource(speculative, options, session);
+  const source = speculative.predicts
+    ? predictionDrafts(options, { kvCache, decoder, prediction })
+    : draftSource(speculative, options, session);
   const ngrams = source instanceof NgramDrafts ? source : null;
   const constrainedSource = grammars && new GrammarDrafts(grammars, ngrams);
   return new Speculator({
@@ -134,6 +144,30 @@ function openSpeculator(
     maxNumBatchedTokens,
     ...(minGain === undefined ? {} : { minGain }),
   });
+}
+
+/** A state can't be taken back by a token: then a module lacks one position. */
+function ledDecoder(
+  decoder: Decoder,
+  speculator: Speculator | null,
+  states: StateCache | null,
+): Decoder {
+  const source = speculator?.source;
+  return source instanceof PredictionDrafts && states === null
+    ? new LedDecoder(decoder, (segment) => source.lacksBefore(segment))
+    : decoder;
+}
+
+function predictionDrafts(
+  { model }: EngineOptions,
+  { kvCache, decoder, prediction }: Pick<SpeculatorParts, 'kvCache' | 'decoder' | 'prediction'>,
+): DraftSource {
+  if (prediction === null) throw new Error('the model was built without multi-token prediction');
+  const settle = () => {
+    const cacheOperations = kvCache.drainOperations();
+    if (cacheOperations.length > 0) decoder.execute({ cacheOperations, segments: [] });
+  };
+  return new PredictionDrafts({ module: prediction, vocabSize: model.manifest.vocabSize, settle });
 }
 
 function draftSource(

@@ -11,6 +11,7 @@ import type { BlockLog } from '../kv-cache/block-log.ts';
 import { bytesOfPositions, type KvShape, kvShape } from '../kv-shape.ts';
 import { SlotCache } from '../kv-cache/slot-cache.ts';
 import { CostModel } from '../costs/cost-model.ts';
+import type { PredictionModule } from '../prediction.ts';
 import { openTier } from '../prefix-tier/open-tier.ts';
 import type { PrefixTier } from '../prefix-tier/prefix-tier.ts';
 import { TieredSlotCache } from '../prefix-tier/tiered-slot-cache.ts';
@@ -39,6 +40,8 @@ export interface OpenedSlots {
   readonly sharedMemoryFd: number | null;
   /** Prefixes kept beyond the KV cache; null if none are. */
   readonly tier: PrefixTier | null;
+  /** The model's module that predicts; null if none was built. */
+  readonly prediction: PredictionModule | null;
 }
 
 /**
@@ -101,7 +104,7 @@ export function openSlots(
   if (!isCpu) {
     const decoder = new DeviceDecoder(model, { ...common, device });
     const nothing = { hiddenSize: null, embeddingWidth: null, durable: null, sharedMemoryFd: null };
-    return { decoder, kvCache, costs, states, ...memory, ...nothing, tier };
+    return { decoder, kvCache, costs, states, ...memory, ...nothing, tier, prediction: null };
   }
   const sharedMemoryFd = options.durableKv
     ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
@@ -119,10 +122,10 @@ export function openSlots(
   tier?.attach(kvCache, decoder.storage);
   const { journal } = decoder.storage;
   const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
-  const { hiddenSize, embeddingWidth } = decoder;
+  const { hiddenSize, embeddingWidth, prediction } = decoder;
   const stateful = states && new StatefulDecoder(decoder, states);
   const parts = { decoder: durable ?? stateful ?? decoder, kvCache, costs, states, ...memory };
-  return { ...parts, hiddenSize, embeddingWidth, durable, sharedMemoryFd, tier };
+  return { ...parts, hiddenSize, embeddingWidth, durable, sharedMemoryFd, tier, prediction };
 }
 
 /**

@@ -52,6 +52,8 @@ export interface EngineOptions {
 export interface SpeculativeOptions {
   /** Makes the drafts; null takes them from the text so far. It has the same tokenizer. */
   readonly draftModel: BuiltModel | null;
+  /** The model's own module for multi-token prediction makes them, which was built with it. */
+  readonly predicts?: boolean;
   /** Longest draft. */
   readonly maxTokens: number;
   /** Drafts are verified where tokens per second are expected to rise by this factor; usually 1.1. */

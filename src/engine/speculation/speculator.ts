@@ -70,6 +70,11 @@ export class Speculator implements Drafter {
     this.#minGain = options.minGain ?? DEFAULT_MIN_GAIN;
   }
 
+  /** Source of drafts for sequences without a grammar. */
+  get source(): DraftSource {
+    return this.#options.source;
+  }
+
   get counters() {
     return {
       numDrafts: this.#numDrafts,

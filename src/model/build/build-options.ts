@@ -17,6 +17,8 @@ export interface BuildOptions {
   readonly maxAdapterRank?: number | undefined;
   /** Builds graphs that take embeddings in place of a prompt's tokens: in float32. */
   readonly takesEmbeddings?: boolean | undefined;
+  /** Builds a graph of the checkpoint's module for multi-token prediction, too. */
+  readonly predicts?: boolean | undefined;
   /** Where built models are kept, see defaultCacheDirectory. */
   readonly cacheDirectory: string;
   /**

@@ -6,19 +6,30 @@ import { liveAdapterShape } from '../adapters/live-adapter-file.ts';
 import type { BuildOptions } from './build-options.ts';
 import { contentHash } from '../cache/content-hash.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { buildDecoderGraph, buildPagedGraph, MIXED_GROUPS } from '../graph/decoder-graph.ts';
+import {
+  buildDecoderGraph,
+  buildPagedGraph,
+  buildPredictionGraph,
+  MIXED_GROUPS,
+} from '../graph/decoder-graph.ts';
 import { decoderStates } from '../graph/decoder-states.ts';
 import { seesWholeImages } from '../graph/image-ends.ts';
 import { kvWindows, numKvLayers } from '../graph/layer-kinds.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
-import { buildMixedKernels, buildNativeGraph } from '../native/native-decoder.ts';
+import { type Prediction, predictionOf } from '../graph/prediction.ts';
+import {
+  buildMixedKernels,
+  buildNativeGraph,
+  buildNativePrediction,
+} from '../native/native-decoder.ts';
 import {
   type DecoderSource,
   GRAPH_FILE,
   MIXED_GRAPH_FILE,
   PAGED_GRAPH_FILE,
+  PREDICTION_GRAPH_FILE,
 } from './decoder-source.ts';
 import { countParameters } from '../huggingface/parameter-count.ts';
 import { withThreads } from './matrix-threads.ts';
@@ -65,7 +76,9 @@ export function builtSource(
         const steps = activations?.steps;
         const numbers = { precision, activationDtype, kvScales, steps };
         const formats = { ...numbers, maxAdapterRank, takesEmbeddings };
-        const graphs = graphsOf(seen, weights, formats, options);
+        const prediction = options.predicts ? await predictionOf(config, weights) : null;
+        const keepsRows = options.predicts || undefined;
+        const graphs = graphsOf({ ...seen, keepsRows }, weights, formats, options, prediction);
         await writeGraphs(folder, graphs, options, numThreads > 1 ? BYTES_AHEAD : 0);
       } finally {
         await weights.close();
@@ -77,6 +90,7 @@ export function builtSource(
         kvCacheDtype: nativeKernels?.kvCacheDtype ?? (kvScales ? 'int8' : activationDtype),
         kernels,
         numLayers: numKvLayers(config),
+        predictionLayers: options.predicts ? 1 : undefined,
         numKvHeads: config.numKvHeads,
         headDim: config.headDim,
         vocabSize: config.vocabSize,
@@ -117,6 +131,8 @@ interface Graphs {
   readonly mixed: () => GraphBuilder;
   /** Null where no provider has a kernel for it, or positions have embeddings. */
   readonly paged: (() => GraphBuilder) | null;
+  /** Null without a module that predicts. */
+  readonly prediction: (() => GraphBuilder) | null;
 }
 
 function graphsOf(
@@ -124,6 +140,7 @@ function graphsOf(
   weights: WeightSource,
   formats: NumberFormats,
   { nativeKernels }: BuildOptions,
+  prediction: Prediction | null,
 ): Graphs {
   const overSlots = (groups?: readonly GroupPrefix[]) =>
     nativeKernels
@@ -138,16 +155,25 @@ function graphsOf(
       formats.activationDtype === 'float16' && !readsPositions(config.family)
         ? () => buildPagedGraph(config, weights, formats)
         : null,
+    prediction:
+      prediction &&
+      (() => {
+        const plain = { ...formats, maxAdapterRank: undefined, takesEmbeddings: undefined };
+        return nativeKernels
+          ? buildNativePrediction(prediction, plain, nativeKernels.kvCacheDtype)
+          : buildPredictionGraph(prediction, plain);
+      }),
   };
 }
 
 async function writeGraphs(
   folder: string,
-  { decoder, mixed, paged }: Graphs,
+  { decoder, mixed, paged, prediction }: Graphs,
   { onProgress }: BuildOptions,
   bytesAhead: number,
 ): Promise<void> {
   const data = await decoder().write(join(folder, GRAPH_FILE), onProgress, bytesAhead);
   await mixed().writeSharing(data, join(folder, MIXED_GRAPH_FILE));
+  await prediction?.().write(join(folder, PREDICTION_GRAPH_FILE), undefined, 0, data);
   await paged?.().writeSharing(data, join(folder, PAGED_GRAPH_FILE));
 }

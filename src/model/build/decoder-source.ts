@@ -7,6 +7,7 @@ import type { DecoderManifest } from '../manifest.ts';
 export const GRAPH_FILE = 'decoder.onnx';
 export const MIXED_GRAPH_FILE = 'mixed.onnx';
 export const PAGED_GRAPH_FILE = 'paged.onnx';
+export const PREDICTION_GRAPH_FILE = 'prediction.onnx';
 /** Weights, where they are not left in a file of the source's. */
 export const WEIGHTS_FILE = `${GRAPH_FILE}.data`;
 

@@ -24,6 +24,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   kvCacheDtype: z.enum(KV_CACHE_DTYPES),
   kernels: z.enum(KERNEL_SETS),
   numLayers: size,
+  predictionLayers: size.optional(),
   numKvHeads: size,
   headDim: size,
   vocabSize: size,

@@ -12,6 +12,7 @@ import {
   GRAPH_FILE,
   MIXED_GRAPH_FILE,
   PAGED_GRAPH_FILE,
+  PREDICTION_GRAPH_FILE,
   WEIGHTS_FILE,
 } from './decoder-source.ts';
 import { ModelError } from '../model-error.ts';
@@ -37,7 +38,7 @@ export async function prepareModel(
   options: BuildOptions,
 ): Promise<BuiltModel> {
   const { precision, activationDtype = 'float32', calibrateKv, nativeKernels } = options;
-  const { maxAdapterRank, takesEmbeddings, staticCalibration } = options;
+  const { maxAdapterRank, takesEmbeddings, staticCalibration, predicts } = options;
   const hasHalf = (precision === 'fp16' || precision === 'int4') && !calibrateKv;
   if (activationDtype === 'float16' && !hasHalf) {
     throw new RangeError('graphs in float16 have weights of fp16 or int4, and a cache of float16');
@@ -61,6 +62,9 @@ export async function prepareModel(
   if (maxAdapterRank !== undefined && activationDtype !== 'float32') {
     throw new RangeError('adapters are added in float32');
   }
+  if (predicts && (activationDtype !== 'float32' || calibrateKv || staticCalibration)) {
+    throw new RangeError('multi-token prediction takes float32, and no calibration');
+  }
   const resolved = await resolveSource(source, options);
   const kvCacheDtype =
     nativeKernels?.kvCacheDtype ?? (calibrateKv ? ('int8' as const) : activationDtype);
@@ -72,7 +76,8 @@ export async function prepareModel(
   const facts = { FORMAT_VERSION, ...formats, calibration, config, weights };
   // Older builds of such models have manifests without their windows.
   const { slidingWindows } = resolved;
-  const inputs = { maxAdapterRank, takesEmbeddings: takesEmbeddings || undefined, slidingWindows };
+  const seen = { takesEmbeddings: takesEmbeddings || undefined, slidingWindows };
+  const inputs = { maxAdapterRank, ...seen, predicts: predicts || undefined };
   const key = sha256(JSON.stringify({ ...facts, ...inputs }));
   const builds = join(options.cacheDirectory, 'models');
   const finalPath = join(builds, key);
@@ -96,6 +101,7 @@ export async function prepareModel(
     graphPath: join(finalPath, GRAPH_FILE),
     mixedGraphPath: join(finalPath, MIXED_GRAPH_FILE),
     pagedGraphPath: await file(PAGED_GRAPH_FILE),
+    predictionGraphPath: await file(PREDICTION_GRAPH_FILE),
     weightsFolder: (await file(WEIGHTS_FILE)) ? finalPath : (resolved.weightsFolder ?? finalPath),
     manifest: await readManifest(finalPath),
   };
@@ -113,7 +119,11 @@ async function calibrate(
 
 async function resolveSource(source: ModelSource, options: BuildOptions): Promise<DecoderSource> {
   const model = await inspectSource(source, options.maxModelLen);
-  return model.kind === 'export' ? exportSource(model, options) : builtSource(model, source);
+  if (model.kind !== 'export') return builtSource(model, source);
+  if (options.predicts) {
+    throw new ModelError(`${model.path} is an ONNX export, without multi-token prediction`);
+  }
+  return exportSource(model, options);
 }
 
 async function buildInto(

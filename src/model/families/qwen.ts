@@ -76,6 +76,8 @@ const QWEN3: Family = {
 
 export const QWENS: readonly KnownFamily[] = [
   { family: QWEN2, gguf: { architecture: 'qwen2' } },
+  // Qwen2 with a module that predicts.
+  { family: { ...QWEN2, modelType: 'mimo' }, gguf: null },
   // The text model inside of Qwen2-VL and Qwen2.5-VL.
   { family: QWEN2, gguf: { architecture: 'qwen2vl', imagePairs: 'by kind' } },
   { family: QWEN3, gguf: { architecture: 'qwen3' } },

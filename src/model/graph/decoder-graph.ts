@@ -4,6 +4,8 @@ import type { WeightSource } from '../huggingface/weights.ts';
 import { decoderGraph } from './decoder.ts';
 import type { NumberFormats } from './number-formats.ts';
 import { OnnxRuntimeOps } from './onnxruntime-ops.ts';
+import type { Prediction } from './prediction.ts';
+import { predictionGraph } from './prediction-graph.ts';
 import { pagedAttention } from './paged-attention.ts';
 import { slotAttention } from './slot-attention.ts';
 import type { GroupPrefix } from './token-packing.ts';
@@ -43,6 +45,18 @@ export function buildDecoderGraph(
     new OnnxRuntimeOps(config, weights, formats),
     (graph, type) => slotAttention(graph, config, type, groups, formats.kvScales),
     formats.takesEmbeddings,
+  );
+}
+
+/** A module that predicts, with the inputs and outputs of predictionGraph. */
+export function buildPredictionGraph(
+  { config, weights, form }: Prediction,
+  formats: NumberFormats,
+): GraphBuilder {
+  return predictionGraph(
+    new OnnxRuntimeOps(config, weights, formats),
+    (graph, type) => slotAttention(graph, config, type, ONE_GROUP, formats.kvScales),
+    form,
   );
 }
 

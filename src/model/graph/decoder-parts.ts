@@ -7,6 +7,8 @@ import type { DecoderAttention } from './decoder-attention.ts';
 
 /** Name of a decoder's output of hidden states; a graph may lack it. */
 export const HIDDEN_OUTPUT = 'hidden';
+/** Name of its output of those of all tokens. */
+export const ALL_HIDDEN_OUTPUT = 'hidden_states';
 
 /** Adds what embeddings are multiplied by, if anything. */
 export function scaleEmbedding(
@@ -69,8 +71,8 @@ export function addLogits(
 }
 
 /**
- * Adds the output `hidden` [wanted, hidden]: what the last norm gives. A run that does not ask for it
- * brings it nowhere.
+ * Adds an output of hidden states [rows, hidden], `hidden` of the wanted rows: what the last norm gives. A
+ * run that does not ask for it brings it nowhere.
  * @param normalized what the norm gives, times the logits' scale
  */
 export function declareHidden(
@@ -78,12 +80,13 @@ export function declareHidden(
   { hiddenSize, logitScale }: DecoderConfig,
   type: FloatType,
   normalized: string,
+  [output, rows]: readonly [output: string, rows: string] = [HIDDEN_OUTPUT, 'wanted'],
 ): void {
   let hidden = normalized;
   if (logitScale !== 1) {
-    const scale = scalar(graph, 'hidden/scale', type, logitScale);
-    hidden = graph.node('hidden/Unscaled', 'Div', [normalized, scale]);
+    const scale = scalar(graph, `${output}/scale`, type, logitScale);
+    hidden = graph.node(`${output}/Unscaled`, 'Div', [normalized, scale]);
   }
-  cast(graph, HIDDEN_OUTPUT, hidden, 'float');
-  graph.output(HIDDEN_OUTPUT, 'float', ['wanted', hiddenSize]);
+  cast(graph, output, hidden, 'float');
+  graph.output(output, 'float', [rows, hiddenSize]);
 }

@@ -8,7 +8,13 @@ import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import { declareStateInputs, declareStateOutputs } from './decoder-states.ts';
 import type { Addition, NormalizedInput, ResidualSum } from './decoder-values.ts';
-import { addLogits, addPositions, declareHidden, scaleEmbedding } from './decoder-parts.ts';
+import {
+  addLogits,
+  addPositions,
+  ALL_HIDDEN_OUTPUT,
+  declareHidden,
+  scaleEmbedding,
+} from './decoder-parts.ts';
 import { expertsOf } from './expert-layers.ts';
 import { emitExperts } from './experts.ts';
 import { hasMlp } from './layer-kinds.ts';
@@ -21,7 +27,7 @@ import { declareRotaryTables } from './rotary-tables.ts';
 import { emitXielu } from './xielu.ts';
 
 /** Adds attention to a graph with rotary tables, over values of a type. */
-type AddAttention = (graph: GraphBuilder, type: FloatType) => DecoderAttention;
+export type AddAttention = (graph: GraphBuilder, type: FloatType) => DecoderAttention;
 
 /**
  * A decoder, from token ids to logits, made of `ops`, which serve one graph. What sets a family apart
@@ -55,9 +61,15 @@ export function decoderGraph(
   observer?.boundary(config.numLayers, sum);
 
   // The projection is linear, so the logits' scale can be the norm's.
-  const last = ops.norm(config.family.tensors.finalNorm, sum, config.logitScale);
+  const { value, norm } = ops.norm(config.family.tensors.finalNorm, sum, config.logitScale);
+  const picked = config.keepsRows ? wantedRows(graph, 'logits_index')(value) : value;
+  const last = { value: picked, norm };
   addLogits(graph, config, weights, (name) => ops.project(name, last));
   ops.declareLogits(() => declareHidden(graph, config, type, ops.plain(last, 'hidden/Norm')));
+  if (config.keepsRows) {
+    const all = ops.plain({ value, norm }, `${ALL_HIDDEN_OUTPUT}/Norm`);
+    declareHidden(graph, config, type, all, [ALL_HIDDEN_OUTPUT, 'tokens']);
+  }
   attention.declareOutputs();
   declareStateOutputs(graph, config);
   return graph;
@@ -70,7 +82,8 @@ interface LayerAttention {
   readonly cross: CrossAttention | null;
 }
 
-function decoderLayer(
+/** Adds a layer, the last one of the wanted rows alone. */
+export function decoderLayer(
   ops: DecoderOps,
   { attention, cross }: LayerAttention,
   layer: number,
@@ -80,7 +93,7 @@ function decoderLayer(
   const names = layerTensorNames(config.family, layer);
   const prefix = `layers.${layer}`;
   const { tokenIds } = attention;
-  const isLast = layer === config.numLayers - 1;
+  const isLast = layer === config.numLayers - 1 && !config.keepsRows;
   const all = (value: string) => value;
   const pick = isLast ? wantedRows(ops.graph, cross?.wanted ?? 'logits_index') : all;
   const rowsLike = isLast ? 'logits_index' : tokenIds;

@@ -1,8 +1,9 @@
 type KvPrefix = 'past_key_values' | 'present';
 
-/** Names of the KV cache's graph inputs or outputs: key before value, layer by layer. */
-export function kvNames(prefix: KvPrefix, numLayers: number): string[] {
-  return Array.from({ length: numLayers }, (_, layer) => layerKvNames(prefix, layer)).flat();
+/** Names of the KV cache's graph inputs or outputs: key before value, layer by layer from `first` on. */
+export function kvNames(prefix: KvPrefix, numLayers: number, first = 0): string[] {
+  const layers = Array.from({ length: numLayers }, (_, layer) => first + layer);
+  return layers.flatMap((layer) => layerKvNames(prefix, layer));
 }
 
 /** Those of one layer. */

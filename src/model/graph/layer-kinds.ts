@@ -29,6 +29,17 @@ export function numKvLayers(config: Layers): number {
   return kvLayer(config, config.numLayers);
 }
 
+/** Layers of the KV cache that a graph has. */
+export function kvLayersOf(config: Layers & Pick<DecoderConfig, 'isLastAlone'>): {
+  readonly firstLayer: number;
+  readonly numLayers: number;
+} {
+  const all = numKvLayers(config);
+  return config.isLastAlone
+    ? { firstLayer: all - 1, numLayers: 1 }
+    : { firstLayer: 0, numLayers: all };
+}
+
 /** The place of a layer that attends in the KV cache: how many before it do. */
 export function kvLayer(config: Kinds, layer: number): number {
   let before = 0;

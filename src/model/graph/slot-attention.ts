@@ -5,7 +5,7 @@ import { normalizeHeads } from './head-norms.ts';
 import { HeardAttention } from './heard-attention.ts';
 import { sinksOf } from './attention-sinks.ts';
 import { layerKvNames } from './kv-names.ts';
-import { kvLayer, numKvLayers } from './layer-kinds.ts';
+import { kvLayer, kvLayersOf } from './layer-kinds.ts';
 import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
@@ -28,8 +28,12 @@ export function slotAttention(
   kvScales: readonly LayerKvScales[] | undefined,
 ): DecoderAttention {
   const { numHeads, numKvHeads, headDim } = config;
-  const numLayers = numKvLayers(config);
-  const cache = { numLayers, numKvHeads, headDim, type: kvScales ? 'int8' : type } as const;
+  const cache = {
+    ...kvLayersOf(config),
+    numKvHeads,
+    headDim,
+    type: kvScales ? 'int8' : type,
+  } as const;
   const inGroup = (group: GroupPrefix, names: readonly string[]) =>
     names.map((name) => `${group}${name}`);
 

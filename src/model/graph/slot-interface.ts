@@ -5,6 +5,8 @@ import type { GroupPrefix } from './token-packing.ts';
 
 /** A KV cache in slots: in every layer [batch, kv_heads, capacity, head_dim] of keys, and of values. */
 export interface SlotCacheShape {
+  /** Layers before those of the graph; none if left out. */
+  readonly firstLayer?: number | undefined;
   readonly numLayers: number;
   readonly numKvHeads: number;
   readonly headDim: number;
@@ -21,7 +23,7 @@ export function declareSlotInputs(
     graph.input(`${group}input_ids`, 'int64', [`${group}batch`, `${group}seq`]);
     graph.input(`${group}seqlens_k`, 'int32', [`${group}batch`]);
     graph.input(`${group}total_sequence_length`, 'int32', []);
-    for (const name of kvNames('past_key_values', cache.numLayers)) {
+    for (const name of kvNames('past_key_values', cache.numLayers, cache.firstLayer)) {
       graph.input(`${group}${name}`, cache.type, cacheDims(group, cache));
     }
   }
@@ -34,7 +36,7 @@ export function declareSlotOutputs(
   cache: SlotCacheShape,
 ): void {
   for (const group of groups) {
-    for (const name of kvNames('present', cache.numLayers)) {
+    for (const name of kvNames('present', cache.numLayers, cache.firstLayer)) {
       graph.output(`${group}${name}`, cache.type, cacheDims(group, cache));
     }
   }

@@ -8,6 +8,7 @@ import { ModelError } from '../model-error.ts';
 import { parseQuantization, type Quantization } from './quantization.ts';
 import { type BiasRule, type Family, withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
+import type { GraphVariant } from './graph-variant.ts';
 import { type LatentAttention, parseLatent, withExpandedHeads } from './latent-config.ts';
 import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
 import { mlpWidths } from './mlp-widths.ts';
@@ -23,7 +24,7 @@ import { withCrossPositions } from './cross-positions.ts';
 import { rejectUnsupported } from './unsupported.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
-export interface DecoderConfig {
+export interface DecoderConfig extends GraphVariant {
   readonly family: Family;
   readonly vocabSize: number;
   readonly hiddenSize: number;
@@ -65,10 +66,6 @@ export interface DecoderConfig {
    * where there is no encoder. Texts come after them.
    */
   readonly crossPositions?: number | undefined;
-  /** Set for a graph that takes these positions of every token. */
-  readonly takesImagePositions?: true | undefined;
-  /** Set for a graph that takes where each token's attention ends; see image-ends.ts. */
-  readonly takesImageEnds?: true | undefined;
   /** The scale of attention scores. */
   readonly attentionScale: number;
   /** By layer, how many tokens each attends to, itself included; null for all before it. */

@@ -4,7 +4,7 @@ import type { DecoderAttention } from '../graph/decoder-attention.ts';
 import { attentionAttributes } from '../graph/attention-attributes.ts';
 import { IMAGE_ENDS } from '../graph/image-ends.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { kvLayer, numKvLayers } from '../graph/layer-kinds.ts';
+import { kvLayer, kvLayersOf } from '../graph/layer-kinds.ts';
 import { layerKvNames } from '../graph/kv-names.ts';
 import { KV_ELEMENT_TYPES, type KvCacheDtype } from '../manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
@@ -31,10 +31,9 @@ export function nativeAttention(
   kvCacheDtype: KvCacheDtype,
 ): DecoderAttention {
   const { numKvHeads, headDim, rmsNormEps } = config;
-  const numLayers = numKvLayers(config);
   const type = KV_ELEMENT_TYPES[kvCacheDtype];
   const width = nativePositionWidth(headDim, kvCacheDtype);
-  const cache = { numLayers, numKvHeads, headDim: width, type } as const;
+  const cache = { ...kvLayersOf(config), numKvHeads, headDim: width, type } as const;
   declareSlotInputs(graph, groups, cache);
   const ends = config.takesImageEnds ? endInputs(graph, groups.length) : [];
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));

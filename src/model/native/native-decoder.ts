@@ -4,6 +4,8 @@ import { ONE_GROUP } from '../graph/decoder-graph.ts';
 import { decoderGraph } from '../graph/decoder.ts';
 import { OnnxRuntimeOps } from '../graph/onnxruntime-ops.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
+import type { Prediction } from '../graph/prediction.ts';
+import { predictionGraph } from '../graph/prediction-graph.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -26,6 +28,19 @@ export function buildNativeGraph(
     new NativeOps(config, weights, formats),
     (graph) => nativeAttention(graph, config, groups, kvCacheDtype),
     formats.takesEmbeddings,
+  );
+}
+
+/** A module that predicts, of the operators of native/, with the inputs and outputs of predictionGraph. */
+export function buildNativePrediction(
+  { config, weights, form }: Prediction,
+  formats: NumberFormats,
+  kvCacheDtype: KvCacheDtype,
+): GraphBuilder {
+  return predictionGraph(
+    new NativeOps(config, weights, formats),
+    (graph) => nativeAttention(graph, config, ONE_GROUP, kvCacheDtype),
+    form,
   );
 }
 

@@ -18,6 +18,7 @@ export async function buildWithProgress(
     nativeKernels,
     maxAdapterRank,
     takesEmbeddings,
+    predicts,
     calibrate = null,
   }: Pick<
     BuildOptions,
@@ -27,6 +28,7 @@ export async function buildWithProgress(
     | 'nativeKernels'
     | 'maxAdapterRank'
     | 'takesEmbeddings'
+    | 'predicts'
   > & {
     /** Texts for int8-static; the model writes its own if null or left out. */
     readonly calibrate?: CalibrationFile | null;
@@ -48,6 +50,7 @@ export async function buildWithProgress(
       nativeKernels,
       maxAdapterRank,
       takesEmbeddings,
+      predicts,
       ...kvCalibration,
       staticCalibration: activations,
       onProgress,

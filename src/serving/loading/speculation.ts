@@ -11,6 +11,28 @@ import type { Options } from '../../settings/options.ts';
 import type { PrecisionChoice } from '../choices/precision-choice.ts';
 
 /**
+ * Whether the model is built with its module for multi-token prediction.
+ * @throws UsageError when the other flags do not go with `--speculative mtp`
+ */
+export function wantsPrediction(
+  { speculative, kvCacheDtype }: Options<'speculative' | 'kvCacheDtype'>,
+  {
+    precision,
+    nativeKernels,
+  }: Pick<PrecisionChoice, 'precision'> & Pick<KernelChoice, 'nativeKernels'>,
+  { name }: Pick<DeviceOptions, 'name'>,
+): boolean {
+  if (speculative !== 'mtp') return false;
+  const refuse = (what: string) => new UsageError(`--speculative mtp ${what}`);
+  if (name !== 'cpu') throw refuse(`needs --device cpu, not ${name}`);
+  if (precision === 'int8-static') throw refuse('does not go with --precision int8-static');
+  if (kvCacheDtype === 'int8' && !nativeKernels) {
+    throw refuse('needs --kernels native for an int8 KV cache');
+  }
+  return true;
+}
+
+/**
  * Sets up speculative decoding according to `--speculative`, with the draft model built; null for none.
  * `auto` drafts only where that can't change a text: on GPUs, and with quantized weights or a quantized
  * cache and ONNX Runtime's kernels, a run of several tokens rounds differently from a run of one.
@@ -30,7 +52,7 @@ export async function speculation(
   if (speculative === 'draft' && draftModel === undefined) {
     throw new UsageError('--speculative draft needs a --draft-model');
   }
-  if (draftModel !== undefined && (speculative === 'off' || speculative === 'ngram')) {
+  if (draftModel !== undefined && !['auto', 'draft'].includes(speculative)) {
     throw new UsageError(
       `--draft-model is not used with --speculative ${speculative}: leave it out`,
     );
@@ -44,6 +66,7 @@ export async function speculation(
   const isWanted =
     speculative === 'auto' ? isExact || draftModel !== undefined : speculative !== 'off';
   if (!isWanted) return null;
+  if (speculative === 'mtp') return { draftModel: null, predicts: true, maxTokens };
   if (draftModel === undefined) return { draftModel: null, maxTokens };
   // If an export has no graph in that precision, the error comes when its graph is made.
   const { path, config, kind } = await inspectModelFolder(

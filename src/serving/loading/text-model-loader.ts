@@ -34,7 +34,7 @@ import { openSpeech } from './open-speech.ts';
 import { openVision, towerOf, visionOf } from './open-vision.ts';
 import { pinPrompts } from './pin-prompts.ts';
 import { samplingOf } from '../plan/sampling.ts';
-import { speculation } from './speculation.ts';
+import { speculation, wantsPrediction } from './speculation.ts';
 import type { TextModelLoaderOptions } from './text-model-loader-options.ts';
 
 /** A model that serves, and how it came to run as it does. */
@@ -71,7 +71,6 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     const { priorityRange, sharePrefixCache } = this.#server.options;
     const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning } = plan;
-    const { calibrate } = plan;
     const formats = { ...choice, ...kernels };
     const { specialTokensInContent, maxQueue, maxQueueTokens } = options;
     const sees = this.#server.images === null ? null : await visionOf(name, plan, logger);
@@ -89,8 +88,9 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         ...formats,
         maxModelLen: limits.maxModelLen,
         maxAdapterRank,
-        calibrate,
+        calibrate: plan.calibrate,
         takesEmbeddings: sees !== null,
+        predicts: wantsPrediction(options, formats, chosenDevice.device),
       },
       options.kvCacheDtype,
     );

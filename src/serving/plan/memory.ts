@@ -102,7 +102,7 @@ export function kvCacheBytes(
     limits,
   }: Computed & {
     readonly kernels: KernelChoice;
-    readonly options: Options<'kvCacheDtype'>;
+    readonly options: Options<'kvCacheDtype' | 'speculative'>;
     readonly limits: EngineLimits;
   },
   numTokens: number,
@@ -114,6 +114,7 @@ export function kvCacheBytes(
     kernels: nativeKernels === undefined ? 'onnxruntime' : 'native',
     kvCacheDtype: nativeKernels?.kvCacheDtype ?? other,
     numLayers: numKvLayers(decoder.config),
+    predictionLayers: options.speculative === 'mtp' ? 1 : undefined,
     numKvHeads,
     headDim,
     slidingWindows: kvWindows(decoder.config),

@@ -135,8 +135,8 @@ export const ENGINE_FLAGS = {
   speculative: {
     flags: '--speculative <name>',
     description:
-      'speculative decoding when few streams run: auto, off, ngram (from texts) or draft (from --draft-model)',
-    schema: oneOf(['auto', 'off', 'ngram', 'draft']),
+      'speculative decoding when few streams run: auto, off, ngram (from texts), draft (from --draft-model) or mtp (by the model itself)',
+    schema: oneOf(['auto', 'off', 'ngram', 'draft', 'mtp']),
     default: 'auto',
   },
   speculativeTokens: {

@@ -38,7 +38,7 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '--tokenizer-revision': { answer: 'write --model hf:owner/name@REVISION' },
     '--speculative-config': {
       answer:
-        'use --draft-model MODEL, --speculative-tokens N and --speculative auto, ngram or draft',
+        'use --draft-model MODEL, --speculative-tokens N and --speculative auto, ngram, draft or mtp',
     },
     '--kv-events-config': { answer: 'use --kv-events ENDPOINT and --kv-events-replay ENDPOINT' },
     '--disable-fastapi-docs': {

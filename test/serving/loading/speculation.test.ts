@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Options } from '../../../src/settings/options.ts';
-import { speculation } from '../../../src/serving/loading/speculation.ts';
-import { CPU_DEVICE } from '../../../src/engine/gpu/device-options.ts';
+import { speculation, wantsPrediction } from '../../../src/serving/loading/speculation.ts';
+import { CPU_DEVICE, type DeviceOptions } from '../../../src/engine/gpu/device-options.ts';
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
 import type { BuildOptions } from '../../../src/model/build/build-options.ts';
 import type { Precision } from '../../../src/model/manifest.ts';
@@ -43,6 +43,35 @@ describe('--speculative', () => {
     expect(await choose({}, 'fp32', { ...CPU_DEVICE, name: 'cuda' })).toBeNull();
     expect(await choose({ speculative: 'ngram' }, 'int8')).toEqual(fromTexts);
     expect(await choose({ speculative: 'off' })).toBeNull();
+  });
+
+  it('takes the module of the model, on the CPU and with caches that the module has', async () => {
+    const own = { draftModel: null, predicts: true, maxTokens: 8 };
+    expect(await choose({ speculative: 'mtp' })).toEqual(own);
+    expect(await choose({ speculative: 'mtp' }, 'int8')).toEqual(own);
+    const wants = (
+      flags: Partial<Flags>,
+      precision: Precision = 'int8',
+      name: DeviceOptions['name'] = 'cpu',
+      nativeKernels?: BuildOptions['nativeKernels'],
+    ) =>
+      wantsPrediction(
+        { speculative: 'mtp', kvCacheDtype: 'auto', ...flags },
+        { precision, nativeKernels },
+        { name },
+      );
+    expect(wants({ speculative: 'auto' })).toBe(false);
+    expect(wants({})).toBe(true);
+    const native = { kvCacheDtype: 'int8' } as const;
+    expect(wants({ kvCacheDtype: 'int8' }, 'int8', 'cpu', native)).toBe(true);
+    expect(() => wants({ kvCacheDtype: 'int8' })).toThrow(
+      '--speculative mtp needs --kernels native for an int8 KV cache',
+    );
+    expect(() => wants({}, 'int8', 'cuda')).toThrow('needs --device cpu, not cuda');
+    expect(() => wants({}, 'int8-static')).toThrow('does not go with --precision int8-static');
+    await expect(choose({ speculative: 'mtp', draftModel: 'models/foothill' })).rejects.toThrow(
+      '--draft-model is not used with --speculative mtp: leave it out',
+    );
   });
 
   it('says which flags do not go together', async () => {
