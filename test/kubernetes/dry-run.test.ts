@@ -1,34 +1,19 @@
 /** Kubernetes' own server takes every overlay, strictly, with the definitions of what extends it. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiUp, clusterDown } from '../../scripts/kubernetes/cluster/cluster.ts';
 import type { Kubectl } from '../../scripts/kubernetes/cluster/kubectl.ts';
-import { SCHEMA_MODULES, schemaPath } from '../../scripts/kubernetes/schemas.ts';
 import { editedCopy, schemas, SITES, withComponents, type Edit } from '../deploy/manifests.ts';
 import { needs } from '../support/needs.ts';
+import { applyDefinitions } from './support/definitions.ts';
 import { API } from './support/requirements.ts';
-
-const FORMER_GROUP = 'inference.networking.x-k8s.io';
 
 describe("Kubernetes' server", needs(...API, schemas()), () => {
   let kubectl: Kubectl;
   beforeAll(async () => {
     kubectl = await apiUp();
-    const folder = mkdtempSync(join(tmpdir(), 'chairlift-definitions-'));
-    try {
-      for (const file of SCHEMA_MODULES.flatMap(({ files }) => files)) {
-        if (!file.endsWith('.yaml')) continue;
-        // It moved with its schema.
-        const text = readFileSync(schemaPath(file), 'utf8').replaceAll(FORMER_GROUP, 'llm-d.ai');
-        writeFileSync(join(folder, file.replaceAll('/', '_')), text);
-      }
-      await kubectl.run('apply', '--server-side', '-f', folder);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-    await kubectl.run('wait', '--for=condition=Established', '--timeout=60s', 'crds', '--all');
+    await applyDefinitions(kubectl);
   });
   afterAll(clusterDown);
 

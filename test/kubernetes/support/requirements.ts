@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import {
   CLUSTER_PROGRAMS,
   API_PROGRAMS,
+  GATEWAY_PROGRAMS,
   missingFrom,
   type Program,
 } from '../../../scripts/kubernetes/programs.ts';
@@ -53,3 +54,6 @@ export const METRICS: readonly Requirement[] = [
 ];
 
 export const KSERVE: readonly Requirement[] = [...CLUSTER, built(['kserve'])];
+
+/** A gateway that asks an endpoint picker. */
+export const GATEWAY_CLUSTER: readonly Requirement[] = [...CLUSTER, built(GATEWAY_PROGRAMS)];

@@ -74,6 +74,7 @@ export class Site {
       name: metadata.name,
       ends: metadata.deletionTimestamp !== undefined,
       node: spec.nodeName,
+      address: status.podIP ?? '',
       container: status.containerStatuses?.[0]?.containerID?.replace('containerd://', '') ?? '',
       restarts: status.containerStatuses?.[0]?.restartCount ?? 0,
     }));
@@ -108,6 +109,8 @@ export interface Pod {
   readonly name: string;
   readonly ends: boolean;
   readonly node: string;
+  /** IP address, once it has one. */
+  readonly address: string;
   /** containerd's id. */
   readonly container: string;
   readonly restarts: number;
@@ -118,6 +121,7 @@ interface PodList {
     readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
     readonly spec: { readonly nodeName: string };
     readonly status: {
+      readonly podIP?: string;
       readonly containerStatuses?: readonly {
         readonly containerID?: string;
         readonly restartCount: number;
