@@ -167,7 +167,7 @@ async function measure(name: string, folder: string | null, precision: string) {
     const { kv_cache_bytes: kvBytes, kv_cache_tokens: kvTokens } = first.engine;
     const one = await decode(url, 1);
     const all = await decode(url, numStreams);
-    // What has ended stays for prompts that begin alike, until there is no room.
+    // Texts that have ended stay for prompts that begin alike, until there is no room.
     for (let filled = 0; filled < kvTokens; filled += numStreams * promptTokens) {
       await decode(url, numStreams, 1);
     }

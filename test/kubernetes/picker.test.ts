@@ -48,7 +48,7 @@ describe('an endpoint picker', needs(...GATEWAY_CLUSTER, schemas()), () => {
   let kubectl: Kubectl;
   let site: Site;
   let client: GatewayClient;
-  /** What the picker had counted when the gateway first answered. */
+  /** Counts of the picker when the gateway first answered. */
   let warming: { readonly requests: number; readonly numPrompt: number };
   beforeAll(async () => {
     kubectl = await clusterUp(() => [chairliftArchive(IMAGE, 'debian')]);

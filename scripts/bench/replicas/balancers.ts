@@ -1,4 +1,4 @@
-/** What `pickers.ts` and the load that it starts know of each other. */
+/** Things that `pickers.ts` and the load that it starts know of each other. */
 import { z } from 'zod';
 
 export const BALANCERS = ['least connections', "HAProxy's hash", 'picker'] as const;

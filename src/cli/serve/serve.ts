@@ -12,6 +12,7 @@ import { banner, repositoryBanner } from './banner.ts';
 import { onDumpSignal } from './dump.ts';
 import { onReloadSignal } from './reload.ts';
 import { onShutdownSignal } from './shutdown.ts';
+import { keepHeapSmall } from './small-heap.ts';
 import { surviveErrors } from './survive-errors.ts';
 
 /**
@@ -19,6 +20,7 @@ import { surviveErrors } from './survive-errors.ts';
  * @returns once it serves
  */
 export async function serve(settings: Settings<'serve'>): Promise<Ports> {
+  keepHeapSmall();
   const { options } = settings;
   const logger = createLogger(options.logLevel, options.logFormat);
   const server = await openServer(settings, logger);

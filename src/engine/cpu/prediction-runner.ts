@@ -19,7 +19,7 @@ export class PredictionRunner implements HiddenSink, PredictionModule {
   readonly #session: Session;
   readonly #logits: LogitsBuffer;
   readonly #bindings: RunBindings;
-  #listener: HiddenSink | null = null;
+  #sink: HiddenSink | null = null;
 
   /**
    * @param graphPath of a module in the model's folder
@@ -38,12 +38,12 @@ export class PredictionRunner implements HiddenSink, PredictionModule {
     this.#bindings = new RunBindings({ storage, logits: this.#logits });
   }
 
-  listen(listener: HiddenSink): void {
-    this.#listener = listener;
+  follow(sink: HiddenSink): void {
+    this.#sink = sink;
   }
 
   take(segment: Segment, rows: Float32Array): void {
-    this.#listener?.take(segment, rows);
+    this.#sink?.take(segment, rows);
   }
 
   run({ slot, start, tokenIds, hidden }: PredictionRun): Predicted {

@@ -35,7 +35,7 @@ export class PredictionDrafts implements DraftSource, HiddenSink {
   constructor(options: PredictionDraftsOptions) {
     this.#options = options;
     this.#sampler = new Sampler(options.vocabSize);
-    options.module.listen(this);
+    options.module.follow(this);
   }
 
   priorRate(): number {

@@ -1,4 +1,4 @@
-/** Which LoRA adapters a server has, whether their models are in memory or not. */
+/** LoRA adapters of a server, whether their models are in memory or not. */
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
 

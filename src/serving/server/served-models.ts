@@ -84,7 +84,7 @@ async function lookUp(text: string, options: ServedOptions): Promise<FoundModel>
   return called === undefined ? model : { ...model, name: called };
 }
 
-/** What there is, as adapters see it. */
+/** Models of the server, as adapters see them. */
 export function servedNames(
   options: ServedOptions,
   { definitions, aliases }: ServedModels,

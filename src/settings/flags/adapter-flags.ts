@@ -8,7 +8,7 @@ export interface LoraModule {
   readonly base: string | null;
 }
 
-/** Such as `name=folder`, or as vLLM has it `{"name": "...", "path": "...", "base_model_name": "..."}`. */
+/** Adapters as `name=folder`, or as vLLM has it `{"name": "...", "path": "...", "base_model_name": "..."}`. */
 const adapter = readable('name=folder', (given): readonly [string, LoraModule] | undefined => {
   const [, name = '', path = ''] = /^([^=]+)=(.+)$/.exec(given) ?? [];
   if (!given.startsWith('{')) return path === '' ? undefined : [name, { path, base: null }];

@@ -36,7 +36,7 @@ async function open(name: string, precision: Precision, kvCacheDtype?: KvCacheDt
   const { prediction } = decoder;
   if (prediction === null) throw new Error('no module was built');
   const rows: Float32Array[] = [];
-  prediction.listen({
+  prediction.follow({
     take({ start, numTokens }: Segment, hidden) {
       const width = hidden.length / numTokens;
       for (let at = 0; at < numTokens; at++) {

@@ -16,11 +16,11 @@ export interface Answered {
   readonly numPrompt: number;
   /** Those of them that were in the prefix cache. */
   readonly numCached: number;
-  /** What the model said, or the error. */
+  /** Text of the model, or the error. */
   readonly text: string;
 }
 
-/** Who asks a gateway, or a pod, from a machine of the cluster. */
+/** Client that asks a gateway, or a pod, from a machine of the cluster. */
 export class GatewayClient {
   readonly #script: MachineScript;
   #numAsked = 0;

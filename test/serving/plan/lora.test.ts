@@ -172,7 +172,7 @@ test('what a request brought is there after a reload, but for what is gone', asy
   await rm(join(dir, 'gone'), { recursive: true });
   const third = await reload();
   expect(third.adapters.list().map(({ name }) => name)).toEqual(['kept', 'late']);
-  // What is unloaded is of no model any more, and its name is free for another.
+  // An adapter that is unloaded is of no model any more, and its name is free for another.
   shelf.remove('kept');
   expect(second.adapters.find('kept')).toBeNull();
   await third.adapters.load('kept', 'kept');
