@@ -29,6 +29,7 @@ import {
   KUBERNETES_VERSION,
   missingFrom,
   PICKER_VERSION,
+  POLICIES_VERSION,
   type Program,
   programPath,
   PROGRAMS,
@@ -187,6 +188,10 @@ try {
   if (missing.includes('epp')) {
     const source = download(`sigs.k8s.io/gateway-api-inference-extension@v${PICKER_VERSION}`);
     buildModule(source, { epp: './cmd/epp' });
+  }
+  if (missing.includes('kube-network-policies')) {
+    const source = download(`sigs.k8s.io/kube-network-policies@v${POLICIES_VERSION}`);
+    buildModule(source, { 'kube-network-policies': './cmd' });
   }
   if (missing.includes('envoy')) fetchEnvoy();
 } finally {

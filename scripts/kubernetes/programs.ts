@@ -11,6 +11,7 @@ export const KSERVE_VERSION = '0.16.0';
 /** Gateway API Inference Extension, whose endpoint picker is `epp`. */
 export const PICKER_VERSION = '1.5.0';
 export const ENVOY_VERSION = '1.40.0';
+export const POLICIES_VERSION = '0.8.0';
 
 /** Folder of the programs. */
 export const PROGRAMS = join(defaultCacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
@@ -34,6 +35,7 @@ export const ALL_PROGRAMS = [
   'helm',
   'prometheus-adapter',
   'kserve',
+  'kube-network-policies',
   ...GATEWAY_PROGRAMS,
 ] as const;
 

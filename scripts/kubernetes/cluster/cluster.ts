@@ -9,6 +9,7 @@ import { begin, end, findMachine, startMachine } from './state.ts';
 
 /** Both are enough to move pods from one to the other. */
 const NODES = [1, 2];
+export const NODE_NAMES = NODES.map((index) => `node${index}`);
 
 /**
  * Only what takes objects.
@@ -29,7 +30,7 @@ export async function clusterUp(archives: () => readonly string[]): Promise<Kube
   await startControllers(control);
   const images = [pauseArchive(), ...archives()];
   await Promise.all(NODES.map((index) => startNode(control, index, images)));
-  const names = NODES.map((index) => `node/node${index}`);
+  const names = NODE_NAMES.map((name) => `node/${name}`);
   await until(() => admin.succeeds('get', ...names), 'the coming of the nodes');
   await admin.run('wait', '--for=condition=Ready', '--timeout=60s', 'nodes', '--all');
   return admin;

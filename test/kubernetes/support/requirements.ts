@@ -57,3 +57,6 @@ export const KSERVE: readonly Requirement[] = [...CLUSTER, built(['kserve'])];
 
 /** A gateway that asks an endpoint picker. */
 export const GATEWAY_CLUSTER: readonly Requirement[] = [...CLUSTER, built(GATEWAY_PROGRAMS)];
+
+/** A cluster that refuses connections. */
+export const POLICIES: readonly Requirement[] = [...CLUSTER, built(['kube-network-policies'])];
