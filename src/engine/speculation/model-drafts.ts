@@ -1,12 +1,12 @@
 import type { Draft, DraftSource } from './draft-source.ts';
+import { shadowOf } from './shadow.ts';
+import { TokenCost } from './token-cost.ts';
 import { commonLength } from '../common-length.ts';
 import { Sampler } from '../sampling/sampler.ts';
-import { Sequence } from '../sequence.ts';
+import type { Sequence } from '../sequence.ts';
 import { type Decoder, segmentOf } from '../step.ts';
 
 const PRIOR_RATE = 0.6;
-/** Weight of a new measurement of a token's cost. */
-const SMOOTHING = 0.1;
 
 /** A slot of the draft model's cache, and the text whose keys and values it holds. */
 interface DraftSlot {
@@ -36,7 +36,7 @@ export class ModelDrafts implements DraftSource {
   readonly #capacity: number;
   readonly #slots: readonly DraftSlot[];
   #clock = 0;
-  #msPerToken = 0;
+  readonly #cost = new TokenCost();
 
   constructor({ decoder, vocabSize, numSlots, capacity }: ModelDraftsOptions) {
     this.#decoder = decoder;
@@ -55,12 +55,12 @@ export class ModelDrafts implements DraftSource {
   }
 
   costMs(numTokens: number): number {
-    return numTokens * this.#msPerToken;
+    return this.#cost.ofTokens(numTokens);
   }
 
   draft(sequence: Sequence, numTokens: number): Draft {
     const slot = this.#slotFor(sequence);
-    const shadow = shadowOf(sequence, slot);
+    const shadow = followerOf(sequence, slot);
     const end = Math.min(sequence.numTokens + numTokens, this.#capacity);
     while (shadow.numTokens < end) {
       const tokenId = this.#next(shadow);
@@ -80,13 +80,8 @@ export class ModelDrafts implements DraftSource {
     if (result.failures.length > 0) return null;
     shadow.numComputedTokens += segment.numTokens;
     const [sampled] = this.#sampler.sample(result).sampled;
-    if (segment.numTokens === 1) this.#observe(performance.now() - startedAt);
+    if (segment.numTokens === 1) this.#cost.observe(performance.now() - startedAt);
     return sampled?.tokens[0]?.tokenId ?? null;
-  }
-
-  #observe(ms: number): void {
-    const weight = this.#msPerToken === 0 ? 1 : SMOOTHING;
-    this.#msPerToken += weight * (ms - this.#msPerToken);
   }
 
   /** The sequence's own slot, otherwise the least recently used one. */
@@ -105,19 +100,13 @@ export class ModelDrafts implements DraftSource {
 }
 
 /** The sequence's current state, for the draft model to continue. */
-function shadowOf(sequence: Sequence, slot: DraftSlot): Sequence {
-  const { request, numPromptTokens, numTokens } = sequence;
+function followerOf(sequence: Sequence, slot: DraftSlot): Sequence {
   // Embeddings have the other model's width: in their place this one sees a token.
-  const { embeddings: _, ...text } = request;
-  const shadow = new Sequence({
-    ...text,
-    outputTokenIds: sequence.tokenIds(numPromptTokens),
-    logprobs: null,
-    promptLogprobs: null,
-  });
+  const { embeddings: _, ...text } = sequence.request;
+  const shadow = shadowOf(sequence, text);
   shadow.slot = slot.index;
   // At least one token is left to compute: its logits are wanted.
   const known = commonLength(slot.tokenIds, sequence.tokenIds());
-  shadow.numComputedTokens = Math.min(known, numTokens - 1);
+  shadow.numComputedTokens = Math.min(known, sequence.numTokens - 1);
   return shadow;
 }

@@ -1,14 +1,14 @@
 import type { HiddenSink, Predicted, PredictionModule, PredictionRun } from '../prediction.ts';
 import { isEmbedding } from '../prompt-embeddings.ts';
 import { Sampler } from '../sampling/sampler.ts';
-import { Sequence } from '../sequence.ts';
+import type { Sequence } from '../sequence.ts';
 import { type Segment, segmentOf } from '../step.ts';
 import type { Draft, DraftSource } from './draft-source.ts';
+import { shadowOf } from './shadow.ts';
+import { TokenCost } from './token-cost.ts';
 import { WaitingRows } from './waiting-rows.ts';
 
 const PRIOR_RATE = 0.7;
-/** Weight of a new measurement of a token's cost. */
-const SMOOTHING = 0.1;
 /** Positions of an output that wait at most for the module to follow, while no draft is wanted. */
 const MOST_WAITING = 16;
 const NOTHING: Draft = { tokenIds: new Int32Array(), kinds: [] };
@@ -30,7 +30,7 @@ export class PredictionDrafts implements DraftSource, HiddenSink {
   readonly #options: PredictionDraftsOptions;
   readonly #sampler: Sampler;
   readonly #waiting = new WeakMap<Sequence, WaitingRows>();
-  #msPerToken = 0;
+  readonly #cost = new TokenCost();
 
   constructor(options: PredictionDraftsOptions) {
     this.#options = options;
@@ -43,7 +43,7 @@ export class PredictionDrafts implements DraftSource, HiddenSink {
   }
 
   costMs(numTokens: number): number {
-    return numTokens * this.#msPerToken;
+    return this.#cost.ofTokens(numTokens);
   }
 
   take({ sequence, start, numTokens }: Segment, rows: Float32Array): void {
@@ -101,7 +101,7 @@ export class PredictionDrafts implements DraftSource, HiddenSink {
     const startedAt = performance.now();
     try {
       const predicted = this.#options.module.run(run);
-      if (run.tokenIds.length === 1) this.#observe(performance.now() - startedAt);
+      if (run.tokenIds.length === 1) this.#cost.observe(performance.now() - startedAt);
       return predicted;
     } catch {
       // Without drafts the text is the same.
@@ -116,20 +116,5 @@ export class PredictionDrafts implements DraftSource, HiddenSink {
     return sampled[0]?.tokens[0]?.tokenId ?? null;
   }
 
-  #observe(ms: number): void {
-    const weight = this.#msPerToken === 0 ? 1 : SMOOTHING;
-    this.#msPerToken += weight * (ms - this.#msPerToken);
-  }
-
   release(): void {}
-}
-
-/** A copy of the sequence, for drafts to go on with. */
-function shadowOf(sequence: Sequence): Sequence {
-  return new Sequence({
-    ...sequence.request,
-    outputTokenIds: sequence.tokenIds(sequence.numPromptTokens),
-    logprobs: null,
-    promptLogprobs: null,
-  });
 }
