@@ -30,9 +30,11 @@ export async function predictionOf(
   }
   try {
     await weights.get(`${form.hiddenNorm}.weight`, [hiddenSize]);
-  } catch (cause) {
-    const message = `the checkpoint has no multi-token prediction (${form.hiddenNorm}): leave out --speculative mtp`;
-    throw new ModelError(message, { cause });
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    throw new ModelError(
+      `this checkpoint's multi-token prediction can't be read: leave out --speculative mtp (${error.message})`,
+    );
   }
   return { form, config: withLayer(model, form), weights: renamed(weights, model, form) };
 }
