@@ -1,3 +1,4 @@
+import type { KvLayers } from '../../model/graph/kv-names.ts';
 import { tensorByteLength } from '../../ort/element-type.ts';
 import { NativeMemory } from '../../ort/native-memory.ts';
 import { Tensor } from '../../ort/tensor.ts';
@@ -9,12 +10,6 @@ import type { CacheOperation } from '../cache-operation.ts';
 
 type SlotCopy = Extract<CacheOperation, { type: 'copy' }>;
 type SlotDiscard = Extract<CacheOperation, { type: 'discard' }>;
-
-/** Neighbouring layers of a cache. */
-export interface KvLayers {
-  readonly first: number;
-  readonly count: number;
-}
 
 /**
  * The memory of the KV cache: for each layer a key and a value tensor of

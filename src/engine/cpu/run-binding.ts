@@ -1,4 +1,5 @@
 import { HIDDEN_OUTPUT } from '../../model/graph/decoder-parts.ts';
+import { kvLayers } from '../../model/graph/kv-names.ts';
 import { BEST_OUTPUT as BEST, WANTS_LOGITS } from '../../model/native/best.ts';
 import { IoBinding } from '../../ort/io-binding.ts';
 import type { Session } from '../../ort/session.ts';
@@ -8,7 +9,7 @@ import type { AdapterSlots } from './adapter-slots.ts';
 import { EmbeddingInputs, embeddingWidthOf } from './embedding-inputs.ts';
 import { EndInputs, takesEnds } from './end-inputs.ts';
 import { deliver, hiddenInput, hiddenOutput, type HiddenRows } from './hidden-rows.ts';
-import type { KvLayers, KvStorage } from './kv-storage.ts';
+import type { KvStorage } from './kv-storage.ts';
 import type { HiddenSink } from '../prediction.ts';
 import type { LogitsBuffer } from './logits-buffer.ts';
 import { PositionInputs, takesPositions } from './position-inputs.ts';
@@ -70,7 +71,7 @@ export class RunBinding {
     this.#allHidden = hidden && hiddenOutput(session, this.#binding);
     this.#sink = hidden;
     states?.pools.bind(this.#binding);
-    const layers = layersOf(session);
+    const layers = kvLayers(session.inputs.map(({ name }) => name));
     const decoding = new SlotGroup(this.#binding, storage, '', states, layers);
     this.#groups = prefilling
       ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.', states, layers)]
@@ -185,12 +186,4 @@ export class RunBinding {
     this.#wantsLogits?.tensor.release();
     for (const tensor of this.#output?.tensors ?? []) tensor.release();
   }
-}
-
-/** Layers of the KV cache that a graph reads. */
-function layersOf({ inputs }: Session): KvLayers {
-  const numbers = inputs.flatMap(
-    ({ name }) => /^past_key_values\.(\d+)\.key$/.exec(name)?.[1] ?? [],
-  );
-  return { first: Math.min(...numbers.map(Number)), count: numbers.length };
 }

@@ -1,10 +1,10 @@
-import { kvNames } from '../../model/graph/kv-names.ts';
+import { type KvLayers, kvNames } from '../../model/graph/kv-names.ts';
 import type { IoBinding } from '../../ort/io-binding.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { isEmbedding } from '../prompt-embeddings.ts';
 import { type Segment, tokenIdsOf } from '../step.ts';
 import type { StateCache } from '../states/state-cache.ts';
-import type { KvLayers, KvStorage } from './kv-storage.ts';
+import type { KvStorage } from './kv-storage.ts';
 import { StateInputs } from './state-inputs.ts';
 import type { StatePools } from './state-pools.ts';
 

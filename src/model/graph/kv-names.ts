@@ -1,5 +1,11 @@
 type KvPrefix = 'past_key_values' | 'present';
 
+/** Neighbouring layers of a cache. */
+export interface KvLayers {
+  readonly first: number;
+  readonly count: number;
+}
+
 /** Names of the KV cache's graph inputs or outputs: key before value, layer by layer from `first` on. */
 export function kvNames(prefix: KvPrefix, numLayers: number, first = 0): string[] {
   const layers = Array.from({ length: numLayers }, (_, layer) => first + layer);
@@ -9,4 +15,10 @@ export function kvNames(prefix: KvPrefix, numLayers: number, first = 0): string[
 /** Those of one layer. */
 export function layerKvNames(prefix: KvPrefix, layer: number): [key: string, value: string] {
   return [`${prefix}.${layer}.key`, `${prefix}.${layer}.value`];
+}
+
+/** Layers of the KV cache that a graph reads, by the names of its inputs. */
+export function kvLayers(names: readonly string[]): KvLayers {
+  const layers = names.flatMap((name) => /^past_key_values\.(\d+)\.key$/.exec(name)?.[1] ?? []);
+  return { first: Math.min(...layers.map(Number)), count: layers.length };
 }
