@@ -176,7 +176,10 @@ describe.each(NAMES)('drafts in batches of %s', (name) => {
     const { prediction } = decoder;
     if (prediction === null) throw new Error('no module was built');
     const drafts = new PredictionDrafts({ ...DRAFTS, module: prediction });
-    for (const { request, text, tokenIds } of everyOrLong(4, drafted)) {
+    // Nothing is guessed where a prompt's only token, or its last one, is the first that is computed.
+    const guesses = drafted.filter(({ tokenIds }) => tokenIds.length > 0);
+    expect(drafted.length - guesses.length).toBeLessThan(3);
+    for (const { request, text, tokenIds } of everyOrLong(4, guesses)) {
       const { length } = request.promptTokenIds;
       const sequence = new Sequence({
         ...request,
