@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { readNamed } from '../files/named-files.ts';
 import { reasonOf } from '../files/system-error.ts';
+import { told } from '../told.ts';
 import { UsageError } from './usage-error.ts';
 
 const scalar = z.string().min(1);
@@ -24,7 +25,8 @@ export function parseConfig(path: string, yaml: string): ConfigValues {
     json = parse(yaml, { schema: 'failsafe', logLevel: 'error' });
   } catch (error) {
     // Not of its own kind alone: an alias without an anchor is a ReferenceError.
-    throw new UsageError(`${path}: ${reasonOf(error).split('\n', 1)[0]}`, { cause: error });
+    const [reason = ''] = reasonOf(error).split('\n', 1);
+    throw new UsageError(`${path}: ${told(reason, 200)}`, { cause: error });
   }
   const parsed = file.safeParse(json ?? null);
   if (parsed.success) {
@@ -33,6 +35,8 @@ export function parseConfig(path: string, yaml: string): ConfigValues {
   }
   const where = parsed.error.issues[0]?.path.join('.') ?? '';
   const what =
-    where === '' ? 'expected lines of `flag: value`' : `${where}: expected a value, or a list`;
+    where === ''
+      ? 'expected lines of `flag: value`'
+      : `${told(where, 100)}: expected a value, or a list`;
   throw new UsageError(`${path}: ${what}`);
 }

@@ -98,6 +98,7 @@ describe('a configuration file', () => {
     ['ui: true\nno-ui: true', /: no-ui: this flag is there twice/],
     ['port: {a: 1}', /: port: expected a value, or a list/],
     ['port:', /: port: expected a value, or a list/],
+    [`? ${'k'.repeat(999)}\n: {a: 1}`, /: k{90,100}(?!k)\S*: expected a value, or a list$/],
     ['- port', /expected lines of `flag: value`/],
     ['port: 1\nport: 2', /chairlift\.yaml: .*unique/],
     ['port: *a', /chairlift\.yaml: Unresolved alias/],
