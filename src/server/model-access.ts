@@ -54,28 +54,31 @@ export async function acquireModel(
   caller: Caller,
 ): Promise<AcquiredModel> {
   const { model, lora } = modelFieldsOf(json);
-  const held = await holdModelOf(context, caller.answer?.adapter?.name ?? model, caller);
-  try {
+  return withAdapterReady(context, caller.answer?.adapter?.name ?? model, caller, () => {
     const picked = findAdapter(context, model);
     const adapter = adapterOf(context, lora, picked, caller);
     const base = picked ?? adapter;
     const named = base ? { ...Object(json), model: baseName(base) } : json;
     const acquiring = acquireKind(context, named, caller, 'text');
-    return await leased(acquiring, (lease) => modelOf(context, { ...lease, adapter }));
-  } finally {
-    held?.release();
-  }
+    return leased(acquiring, (lease) => modelOf(context, { ...lease, adapter }));
+  });
 }
 
-/** The model of an adapter that is not ready, once it is loaded; null where `name` is no such adapter. */
-async function holdModelOf(
+/** Does something once the model is loaded whose adapter `name` is, if it is one that is not ready. */
+async function withAdapterReady<T>(
   context: ServerContext,
   name: string | null,
   caller: Caller,
-): Promise<Lease<AnyRuntime> | null> {
-  if (name === null || findAdapter(context, name) !== null) return null;
-  const known = context.adapters.find(name);
-  return known && (await acquireLease(context, known.base, caller));
+  go: () => Promise<T>,
+): Promise<T> {
+  const isReady = name === null || findAdapter(context, name) !== null;
+  const known = isReady ? null : context.adapters.find(name);
+  const held = known && (await acquireLease(context, known.base, caller));
+  try {
+    return await go();
+  } finally {
+    held?.release();
+  }
 }
 
 /** Makes something of a lease; lets the model go if that fails. */
@@ -138,14 +141,11 @@ export async function acquireNamed(
 ): Promise<NamedLease> {
   caller.record?.received(performance.now());
   if (name.length > LIMITS.shortTextCharacters) throw modelNotFound(name);
-  const held = await holdModelOf(context, name, caller);
-  try {
+  return withAdapterReady(context, name, caller, () => {
     const adapter = findAdapter(context, name);
     const acquiring = acquireLease(context, adapter ? baseName(adapter) : name, caller);
-    return await leased(acquiring, (lease) => ({ ...lease, adapter }));
-  } finally {
-    held?.release();
-  }
+    return leased(acquiring, (lease) => ({ ...lease, adapter }));
+  });
 }
 
 /** Notes which model could not be used, for the list of errors. @throws as the registry does, ApiError 429 */

@@ -31,10 +31,6 @@ export class AdapterShelf {
     return this.#adapters.get(name) ?? null;
   }
 
-  has(adapter: KnownAdapter): boolean {
-    return this.find(adapter.name) === adapter;
-  }
-
   /** @throws InvalidRequestError for a name that is taken, or where there are too many */
   requireFree(name: string): void {
     if (this.#adapters.has(name)) {
