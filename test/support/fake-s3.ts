@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const BUCKET = 'models';
 
@@ -29,6 +30,11 @@ export class FakeS3 {
   isPublic = false;
   /** Answers to downloads are cut after so many bytes. */
   cutAfter = Infinity;
+  /**
+   * Resolves when an answer may be cut whose client has been sent so many bytes of a file: what arrives together
+   * with the end of its connection is lost to who reads.
+   */
+  untilRead: (numBytes: number) => Promise<unknown> = () => sleep(20);
   heedsIfMatch = true;
   pageSize = 2;
   /** In place of a listing. */
@@ -147,8 +153,11 @@ export class FakeS3 {
     });
     this.sent += rest.length;
     if (start + rest.length === content.length) return void response.end(rest);
-    // Not at once: what arrives together with the end of its connection is lost to who reads.
-    response.write(rest, () => setTimeout(() => response.destroy(), 20));
+    const cut = async (): Promise<void> => {
+      await this.untilRead(start + rest.length);
+      response.destroy();
+    };
+    response.write(rest, () => void cut());
   }
 
   /** As AWS describes signatures of version 4, written apart from what signs. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { bucketRemote } from '../../../src/model/bucket/bucket-remote.ts';
 import { parseBucketReference } from '../../../src/model/bucket/bucket-reference.ts';
 import { bucketAccess } from '../../../src/model/bucket/used-buckets.ts';
@@ -62,9 +62,18 @@ test('downloads what a model needs, once, with signed requests', async () => {
   expect(store.downloads).toHaveLength(length);
 });
 
+/** Bytes of the file that is being downloaded. */
+async function partialBytes(cacheDirectory: string): Promise<number> {
+  const names = await readdir(cacheDirectory, { recursive: true });
+  const partial = names.find((name) => name.endsWith('.partial'));
+  return partial === undefined ? 0 : (await stat(join(cacheDirectory, partial))).size;
+}
+
 test('goes on where it broke off, and sends no byte twice', async () => {
-  const { store, pull } = await storeWith();
+  const { store, pull, cacheDirectory } = await storeWith();
   store.cutAfter = 70_000;
+  store.untilRead = (numBytes) =>
+    vi.waitUntil(async () => (await partialBytes(cacheDirectory)) === numBytes, 10_000);
   const folder = await pull();
   await expectContent(join(folder, 'model.safetensors'), WEIGHTS);
   const small = FILES['qwen/config.json'].length + FILES['qwen/tokenizer.json'].length;
