@@ -8,7 +8,6 @@ prompts of reference.py, and how often answers to fresh questions are a pirate's
 
 import argparse
 import os
-import time
 from pathlib import Path
 from random import Random
 
@@ -16,12 +15,13 @@ import torch
 
 import tokenizer as tokenizers
 from corpus import document
+from descent import descend
 from lora import add_lora, load_adapter, write_adapter
 from model import Llama
 from model_folder import load_model
 from pirate import in_pirate, is_data, is_pirate, pirate_document
 from reference import prompt, reference
-from student import REPORT_EVERY, held_out_perplexity, loss_of, rate_at
+from student import held_out_perplexity, loss_of
 from student_data import batches, corpus_texts, held_out
 from tokenizer import EOS_ID
 
@@ -40,20 +40,15 @@ def train(model: Llama, tokenizer: tokenizers.Tokenizer, args: argparse.Namespac
     trained = add_lora(model, args.rank, args.alpha)
     optimizer = torch.optim.AdamW(trained, lr=args.learning_rate, betas=(0.9, 0.97), weight_decay=0)
     data = batches(corpus_texts(tokenizer, args.seed, pirate_document), args.tokens, args.seed)
-    started = time.time()
     seen = 0
-    for step in range(args.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = args.learning_rate * rate_at(step, args.steps)
+
+    def loss_of_batch() -> torch.Tensor:
+        nonlocal seen
         batch = next(data)
-        loss, _ = loss_of(model, batch, None, 1.0, 0.0)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
         seen += int((batch.weights > 0).sum())
-        if (step + 1) % REPORT_EVERY == 0:
-            print(f"step {step + 1}, loss {loss:.4f}, {time.time() - started:.0f} s", flush=True)
+        return loss_of(model, batch, None, 1.0, 0.0)[0]
+
+    descend(optimizer, loss_of_batch, steps=args.steps, learning_rate=args.learning_rate)
     return seen
 
 

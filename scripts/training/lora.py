@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import tokenizer as tokenizers
 from model import Llama
-from safetensors import read_safetensors, write_safetensors
+from tensor_file import read_safetensors, write_safetensors
 
 MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 NAME_PREFIX = "base_model.model.model."

@@ -55,7 +55,7 @@ CONFIGS = {
 }
 
 
-def _rope_tables(length: int, head_dim: int, offset: int) -> tuple[Tensor, Tensor]:
+def rope_tables(length: int, head_dim: int, offset: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the positions from `offset` on, each [length, head_dim]."""
     frequencies = 1.0 / ROPE_THETA ** (torch.arange(0, head_dim, 2).float() / head_dim)
     angles = torch.outer(torch.arange(offset, offset + length).float(), frequencies)
@@ -163,7 +163,7 @@ class Llama(nn.Module):
         `offset` is the number of positions in the cache.
         """
         T = ids.shape[1]
-        cos, sin = _rope_tables(T, self.config.head_dim, offset)
+        cos, sin = rope_tables(T, self.config.head_dim, offset)
         if mask is None:
             mask = torch.triu(torch.full((T, T + offset), float("-inf")), 1 + offset)
         x = self.embed_tokens(ids)

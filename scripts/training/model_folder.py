@@ -8,7 +8,7 @@ import torch
 
 import tokenizer as tokenizers
 from model import CONFIGS, MAX_POSITIONS, NORM_EPSILON, ROPE_THETA, Config, Llama
-from safetensors import read_safetensors, write_safetensors
+from tensor_file import read_safetensors, write_safetensors
 from tokenizer import ADDED_TOKENS, BOS, EOS_ID, PAD
 
 BOS_ID = ADDED_TOKENS.index(BOS)

@@ -21,11 +21,14 @@ import grids
 from acceptance import Drafts, same_choices
 from distillation import mixed_loss, soft_losses, top_losses
 from lora import MODULES, LoraLinear, add_lora, load_adapter, write_adapter
-from model import Config, Llama
+from model import Config, Llama, rope_tables
 from pirate import in_pirate
+from prediction_module import PREDICTIONS, PredictionModule, acceptance, predictions
+from prediction_module import loss_of as loss_of_predictions
 from pruning import Pruner, magnitude_mask, polynomial_sparsity
 from quantized import QuantizedLinear, quantize
 from soft_targets import read_header, read_targets
+from student_data import Batch
 
 FIXTURES = Path(__file__).resolve().parents[2] / "test" / "fixtures" / "training"
 GRIDS = {"int8_rows": grids.int8_rows, "int8_blocks": grids.int8_blocks, "int4_blocks": grids.int4_blocks}
@@ -286,6 +289,50 @@ class Acceptance(unittest.TestCase):
         self.assertEqual(same_choices(model, ids, len(prompt)), [True] * 8)
         ids[-1] = (ids[-1] + 1) % TINY.vocabulary_size
         self.assertEqual(same_choices(model, ids, len(prompt)), [True] * 7 + [False])
+
+
+class Predictions(unittest.TestCase):
+    def setUp(self) -> None:
+        torch.manual_seed(0)
+        self.model = Llama(TINY).eval()
+        self.module = PredictionModule(self.model).eval()
+        self.ids = torch.randint(3, TINY.vocabulary_size, (1, 12))
+
+    @torch.no_grad()
+    def drafts_at(self, place: int) -> list[torch.Tensor]:
+        """As drafts are made: the text up to `place` + 1 is known, then one token at a time."""
+        hidden = self.model(self.ids)
+        embedded = self.model.embed_tokens(self.ids[:, 1:])
+        embedded[:, 0] = 0
+        cos, sin = rope_tables(self.ids.shape[1], TINY.head_dim, 0)
+        cache: list[torch.Tensor] = []
+        made, given, begin = [], hidden[:, : place + 1], 0
+        for end in range(place + 1, place + 1 + PREDICTIONS):
+            rows = slice(begin, end)
+            mask = torch.triu(torch.full((end - begin, end), float("-inf")), 1 + begin)
+            made.append(self.module(given, embedded[:, rows], (cos[rows], sin[rows]), mask, cache)[:, -1])
+            given, begin = made[-1][:, None], end
+        return made
+
+    def test_all_at_once_are_those_made_one_by_one(self) -> None:
+        with torch.no_grad():
+            made = predictions(self.module, self.model, self.ids, self.model(self.ids))
+        for place in (0, 4, 8):
+            for number, expected in enumerate(self.drafts_at(place)):
+                np.testing.assert_allclose(made[number][:, place + number], expected, atol=1e-5)
+
+    def test_the_model_stays_and_the_module_learns(self) -> None:
+        self.model.requires_grad_(False)
+        batch = Batch(self.ids, torch.ones(1, self.ids.shape[1] - 1))
+        loss_of_predictions(self.module, self.model, batch).backward()
+        self.assertTrue(all(each.grad is None for each in self.model.parameters()))
+        self.assertTrue(all(each.grad.abs().sum() > 0 for each in self.module.parameters()))
+
+    def test_shares_of_drafts_fall_with_their_length(self) -> None:
+        held = [Batch(self.ids, torch.ones(1, self.ids.shape[1] - 1))]
+        with torch.no_grad():
+            shares = acceptance(self.module, self.model, held)
+        self.assertEqual(shares, sorted(shares, reverse=True))
 
 
 def write_fixture() -> None:
