@@ -1,7 +1,7 @@
 /**
  * How long it takes to build a model, and how much memory, by precision and by number of threads: on a
  * checkpoint in bfloat16 with a well-known shape and random weights, which is written to a temporary folder first
- * (1.0 GB for qwen2.5-0.5b, 3.1 GB for qwen2.5-1.5b) and removed afterwards.
+ * (1.0 GB for qwen2.5-0.5b, 16 GB for llama-3.1-8b) and removed afterwards.
  *
  *   npx tsx scripts/bench/builds.ts [--shape qwen2.5-0.5b] [--precisions int4,int8,fp32] [--threads 1,2] [--json]
  *
@@ -11,16 +11,17 @@
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { contentHash } from '../../src/model/cache/content-hash.ts';
+import { weightFiles } from '../../src/model/huggingface/safetensors.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { machineShape } from './lib/machine.ts';
-import { KNOWN_SHAPES } from './lib/known-shapes.ts';
+import { requireShape } from './lib/known-shapes.ts';
 import { writeMadeUpCheckpoint } from './lib/made-up-checkpoint.ts';
 import { printTable } from './lib/table.ts';
 
@@ -57,7 +58,9 @@ function precisionOf(name: string): Precision {
 
 /** Builds once in this process. */
 async function buildOnce(folder: string, cache: string, precision: Precision, threads: number) {
-  await contentHash(join(folder, 'model.safetensors'), join(cache, 'content-hashes'));
+  for (const file of await weightFiles(folder, await readdir(folder))) {
+    await contentHash(file, join(cache, 'content-hashes'));
+  }
   const cpuBefore = process.cpuUsage();
   const start = performance.now();
   const { graphPath } = await prepareModel(
@@ -93,8 +96,7 @@ async function buildOnce(folder: string, cache: string, precision: Precision, th
 }
 
 async function measureAll(): Promise<void> {
-  const shape = Object.entries(KNOWN_SHAPES).find(([name]) => name === values.shape)?.[1];
-  if (shape === undefined) throw new Error(`--shape is of ${Object.keys(KNOWN_SHAPES).join(', ')}`);
+  const shape = requireShape(values.shape);
   const work = await mkdtemp(join(tmpdir(), 'chairlift-builds-'));
   try {
     const folder = join(work, 'model');

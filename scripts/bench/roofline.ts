@@ -1,11 +1,11 @@
 /**
  * How near decode steps and prompts come to what this machine can do: memory bandwidth and peak rates of
  * matrix products are measured, the bytes that a run must move and the operations that it must do
- * are counted, and the larger of the two times is divided by the measured run's. SmolLM2-135M shape
- * (random weights).
+ * are counted, and the larger of the two times is divided by the measured run's. Random weights of a
+ * known shape.
  *
- *   npx tsx scripts/bench/roofline.ts [--rows 1,16,32] [--tokens 128,512] [--precisions fp32,int8,int4]
- *     [--kernels auto] [--steps 20] [--threads 2] [--json]
+ *   npx tsx scripts/bench/roofline.ts [--shape smollm2-135m] [--rows 1,16,32] [--tokens 128,512]
+ *     [--precisions fp32,int8,int4] [--kernels auto] [--steps 20] [--threads 2] [--json]
  *
  * int8 and int4 run on our own kernels, with a KV cache of float16, unless `--kernels onnxruntime`.
  *
@@ -19,13 +19,12 @@ import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
 import { nativeKernels } from '../../src/ort/native-kernels.ts';
-import { PRESETS } from '../../src/model/huggingface/presets.ts';
+import { requireShape } from './lib/known-shapes.ts';
 import { machineShape } from './lib/machine.ts';
 import { timeProduct } from './lib/product-timer.ts';
 import { RawDecoder } from './lib/raw-decoder.ts';
 import { median, printTable } from './lib/table.ts';
 
-const SHAPE = PRESETS['smollm2-135m'];
 const CONTEXT = 128;
 const CAPACITY = 512;
 const FLOAT_BYTES = 4;
@@ -43,6 +42,7 @@ function weightBytes(precision: Precision): readonly [linear: number, vocabulary
 
 const { values } = parseArgs({
   options: {
+    shape: { type: 'string', default: 'smollm2-135m' },
     rows: { type: 'string', default: '1,16,32' },
     tokens: { type: 'string', default: '128,512' },
     precisions: { type: 'string', default: 'fp32,int8,int4' },
@@ -52,6 +52,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
+const SHAPE = requireShape(values.shape);
 const threads = Number(values.threads);
 const steps = Number(values.steps);
 const ownKernels = values.kernels === 'auto' && !('missing' in nativeKernels());
@@ -185,7 +186,9 @@ if (values.json) {
 } else {
   const giga = (rate: number) => (rate / 1e9).toFixed(0);
   const kernels = ownKernels ? 'our own kernels in int8 and int4' : "ONNX Runtime's kernels";
-  console.log(`${machineShape()}; ${threads} threads, ${kernels}, context ${CONTEXT}, medians`);
+  console.log(
+    `${machineShape()}; ${values.shape}, ${threads} threads, ${kernels}, context ${CONTEXT}, medians`,
+  );
   console.log(
     `memory ${giga(machine.bytes)} GB/s, fp32 ${giga(machine.floatOperations)} GFLOP/s, ` +
       `int8 ${giga(machine.int8Operations)} GOP/s\n`,

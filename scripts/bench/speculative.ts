@@ -2,33 +2,38 @@
  * Speculative decoding: tokens per second of one stream on summit with drafts from texts (n-grams)
  * and from a draft model (`--draft-model`, foothill), each against plain decoding, by kind of prompt. Where a JSON
  * schema constrains the answer, what that forces is drafted first, with a draft model that alone.
+ * `--mtp` takes drafts from the module of a folder with the same texts in place of the draft model's.
  * `--model smollm2-135m` has that shape and random weights answer the questions of record-prompts.ts,
- * with the answers given there.
+ * with the answers given there. Of a GGUF file there are drafts from texts alone; its weights are as they would be
+ * served, and so are its tokenizer and chat template.
  *
- *   npx tsx scripts/bench/speculative.ts [--model summit] [--prompts 100] [--tokens 8] [--threads 2]
+ *   npx tsx scripts/bench/speculative.ts [--model models/summit] [--prompts 100] [--tokens 8] [--threads 2]
  *     [--precision fp32] [--temperature 0] [--seed 1] [--rounds 5] [--clock wall|cpu] [--json]
- *     [--draft-model models/foothill]
+ *     [--draft-model models/foothill | --mtp] [--streams 1] [--min-gain 1.1]
  *
  * Every prompt comes once, in mixed order, and no two are the same: what a stream can be guessed
- * from is its own text and other answers. For each prompt the engines take turns, in another order
- * every time, so that a noisy machine slows all alike. What counts is the time from a request's
- * first token to its last, or on a machine with other work the processor time of that (`--clock cpu`,
+ * from is its own text and other answers. With `--streams` as many of a kind run at once. `--min-gain 0` has drafts
+ * verified whether they pay or not. For each prompt the
+ * engines take turns, in another order every time, so that a noisy machine slows all alike. What counts is the time
+ * from the first token to the last of those that run at once, or on a machine with other work the processor time of that (`--clock cpu`,
  * with one thread: idle ones spin). Of rounds, each with new engines that know nothing, the median
  * counts for each prompt. A second plain engine says by how much the machine lies (`again`).
  * `same` says how many texts are those of plain decoding.
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import type { Engine } from '../../src/engine/engine.ts';
 import { type OpenedEngine, openEngine } from '../../src/engine/process/open-engine.ts';
-import { ChatTemplate } from '../../src/front/templates/chat-template.ts';
 import { grammarVocabulary as vocabularyOf } from '../../src/front/grammars/grammar-vocabulary.ts';
-import { TextTokenizer } from '../../src/front/text/tokenizer.ts';
+import { loadTextModel } from '../../src/front/prompts/load-text-model.ts';
 import { schemaToEbnf } from '../../src/grammar/schema-ebnf.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
-import { type BuiltModel, PRECISIONS } from '../../src/model/manifest.ts';
+import { ggufTextFolder } from '../../src/model/gguf/text/text-folder.ts';
+import type { BuiltModel } from '../../src/model/manifest.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
 import { engineRequest } from '../../test/support/engine-requests.ts';
+import { benchKernels, requirePrecision } from './lib/bench-model.ts';
 import { timing } from './lib/process-time.ts';
 import { giveTexts } from './lib/given-texts.ts';
 import { machineShape } from './lib/machine.ts';
@@ -43,7 +48,10 @@ const WARM_UP = 5;
 
 const { values } = parseArgs({
   options: {
-    model: { type: 'string', default: 'summit' },
+    model: { type: 'string', default: SUMMIT },
+    mtp: { type: 'boolean', default: false },
+    streams: { type: 'string', default: '1' },
+    'min-gain': { type: 'string', default: '1.1' },
     'draft-model': { type: 'string', default: 'models/foothill' },
     prompts: { type: 'string', default: '100' },
     tokens: { type: 'string', default: '8' },
@@ -56,28 +64,34 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const precision = PRECISIONS.find((name) => name === values.precision);
-if (!precision) throw new Error(`--precision is one of ${PRECISIONS.join(', ')}`);
-const build = { precision, cacheDirectory: defaultCacheDirectory() };
+const precision = requirePrecision(values.precision);
+const nativeKernels = await benchKernels(precision);
+const build = { precision, nativeKernels, cacheDirectory: defaultCacheDirectory() };
 const rounds = Number(values.rounds);
+const streams = Number(values.streams);
 const { clock } = timing(values.clock !== 'wall');
-const isSummit = values.model === 'summit';
+const isTrained = values.model !== 'smollm2-135m';
 const model = await prepareModel(
-  isSummit
-    ? { kind: 'folder', path: SUMMIT }
+  isTrained
+    ? { kind: 'folder', path: values.model }
     : { kind: 'random', config: PRESETS['smollm2-135m'], seed: 1 },
-  build,
+  { ...build, predicts: values.mtp || undefined },
 );
-const tokenizer = await TextTokenizer.load(SUMMIT);
-const template = await ChatTemplate.load(SUMMIT);
+const isGguf = values.model.endsWith('.gguf');
+const { tokenizer, chatTemplate: template } = await loadTextModel({
+  folder: isGguf ? await ggufTextFolder(values.model, build.cacheDirectory) : SUMMIT,
+  vocabSize: model.manifest.vocabSize,
+});
 const grammarVocabulary = await vocabularyOf(tokenizer, model.manifest.vocabSize);
 /** By the request's id. */
 const given = new Map<number, Int32Array>();
 
-function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngine {
+type Speculative = { readonly draftModel: BuiltModel | null; readonly predicts?: boolean } | null;
+
+function open(speculative: Speculative): OpenedEngine {
   const opened = openEngine({
     model,
-    maxNumSeqs: 1,
+    maxNumSeqs: streams,
     maxModelLen: 1024,
     maxNumBatchedTokens: 512,
     threads: Number(values.threads),
@@ -85,7 +99,11 @@ function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngi
     prefixCaching: false,
     targetItlMs: null,
     grammarVocabulary,
-    speculative: speculative && { ...speculative, maxTokens: Number(values.tokens) },
+    speculative: speculative && {
+      ...speculative,
+      maxTokens: Number(values.tokens),
+      minGain: Number(values['min-gain']),
+    },
   });
   giveTexts(opened.decoder, given);
   return opened;
@@ -95,7 +113,7 @@ function open(speculative: { draftModel: BuiltModel | null } | null): OpenedEngi
 interface Tally {
   numTokens: number;
   numSteps: number;
-  /** By prompt, of each round. */
+  /** By the first prompt of those that ran at once, of each round. */
   readonly times: Map<number, number[]>;
   numDraftTokens: number;
   numAcceptedTokens: number;
@@ -103,19 +121,54 @@ interface Tally {
   numTexts: number;
 }
 
+interface NumberedPrompt {
+  readonly id: number;
+  readonly prompt: BenchPrompt;
+}
+
 class Contender {
-  readonly #speculative: Parameters<typeof open>[0];
+  readonly #speculative: Speculative;
   readonly tallies = new Map<string, Tally>();
   #opened: OpenedEngine | undefined;
 
-  constructor(speculative: Parameters<typeof open>[0]) {
+  constructor(speculative: Speculative) {
     this.#speculative = speculative;
   }
 
-  /** Serves one request; returns its tokens. */
-  async run(id: number, prompt: BenchPrompt, isCounted: boolean): Promise<number[]> {
+  /** Serves requests at once; returns their tokens. */
+  async run(group: readonly NumberedPrompt[], isCounted: boolean): Promise<number[][]> {
     this.#opened ??= open(this.#speculative);
     const { engine } = this.#opened;
+    const before = engine.stats;
+    const texts = new Map<number, number[]>();
+    for (const { id, prompt } of group) {
+      texts.set(id, []);
+      await this.#add(engine, id, prompt);
+    }
+    let [firstAt, lastAt] = [0, 0];
+    while (engine.hasWork) {
+      for (const { id, tokenId, error } of engine.step()) {
+        if (error !== undefined) throw new Error(error);
+        lastAt = clock();
+        firstAt ||= lastAt;
+        texts.get(id)?.push(tokenId);
+      }
+    }
+    const [first] = group;
+    if (!isCounted || first === undefined) return [...texts.values()];
+    const after = engine.stats;
+    const tally = this.tally(first.prompt.kind);
+    const times = tally.times.get(first.id) ?? [];
+    tally.times.set(first.id, [...times, lastAt - firstAt]);
+    // First tokens come with the prefill.
+    tally.numTokens += [...texts.values()].reduce((sum, text) => sum + text.length - 1, 0);
+    tally.numSteps += after.numSteps - before.numSteps - 1;
+    tally.numDraftTokens += after.numDraftTokens - before.numDraftTokens;
+    tally.numAcceptedTokens += after.numAcceptedTokens - before.numAcceptedTokens;
+    return [...texts.values()];
+  }
+
+  async #add(engine: Engine, id: number, prompt: BenchPrompt): Promise<void> {
     const { schema, answer } = prompt;
     const grammar = schema === undefined ? null : { ebnf: schemaToEbnf(schema), field: 'bench' };
     if (grammar) await engine.compileGrammar(grammar);
@@ -123,9 +176,6 @@ class Contender {
       const text = tokenizer.encode(answer, { addSpecialTokens: false });
       given.set(id, Int32Array.of(...text, ...tokenizer.eosTokenIds));
     }
-    const before = engine.stats;
-    const tokenIds: number[] = [];
-    let [firstAt, lastAt] = [0, 0];
     engine.add(
       engineRequest({
         id,
@@ -136,25 +186,6 @@ class Contender {
         sampling: { temperature: Number(values.temperature), topP: 0.9, seed: BigInt(values.seed) },
       }),
     );
-    while (engine.hasWork) {
-      for (const { tokenId, error } of engine.step()) {
-        if (error !== undefined) throw new Error(error);
-        lastAt = clock();
-        if (tokenIds.length === 0) firstAt = lastAt;
-        tokenIds.push(tokenId);
-      }
-    }
-    if (!isCounted) return tokenIds;
-    const after = engine.stats;
-    const tally = this.tally(prompt.kind);
-    const times = tally.times.get(id) ?? [];
-    tally.times.set(id, [...times, lastAt - firstAt]);
-    // The first token comes with the prefill.
-    tally.numTokens += tokenIds.length - 1;
-    tally.numSteps += after.numSteps - before.numSteps - 1;
-    tally.numDraftTokens += after.numDraftTokens - before.numDraftTokens;
-    tally.numAcceptedTokens += after.numAcceptedTokens - before.numAcceptedTokens;
-    return tokenIds;
   }
 
   tally(kind: string): Tally {
@@ -182,6 +213,17 @@ class Contender {
   }
 }
 
+/** Prompts of a kind that run at once; those that are left over are not run. */
+function atOnce(all: readonly NumberedPrompt[]): NumberedPrompt[][] {
+  const waiting = new Map<string, NumberedPrompt[]>();
+  return all.flatMap((each) => {
+    const group = [...(waiting.get(each.prompt.kind) ?? []), each];
+    const isFull = group.length === streams;
+    waiting.set(each.prompt.kind, isFull ? [] : group);
+    return isFull ? [group] : [];
+  });
+}
+
 /** To plain decoding. */
 function ratio(contender: Contender, kind: string): string {
   return `${(contender.tokensPerSecond(kind) / plain.tokensPerSecond(kind)).toFixed(2)}x`;
@@ -198,27 +240,34 @@ function encode({ text, system, isRaw }: BenchPrompt): Int32Array {
 const plain = new Contender(null);
 const again = new Contender(null);
 const contenders = new Map([['n-gram', new Contender({ draftModel: null })]]);
-if (isSummit) {
+if (values.mtp) {
+  contenders.set('mtp', new Contender({ draftModel: null, predicts: true }));
+} else if (isTrained && !isGguf) {
   const draftModel = await prepareModel({ kind: 'folder', path: values['draft-model'] }, build);
   contenders.set('draft model', new Contender({ draftModel }));
 }
 const all = [plain, again, ...contenders.values()];
 
-const prompts: readonly BenchPrompt[] = isSummit
+const prompts: readonly BenchPrompt[] = isTrained
   ? speculativePrompts(`${SUMMIT}/eval.jsonl`, Number(values.prompts))
   : recordPrompts().map((prompt) => ({ ...prompt, kind: 'JSON, schema', isRaw: false }));
+const numbered = prompts.map((prompt, index) => ({ id: index + 1, prompt }));
 for (let round = 0; round < rounds; round++) {
-  for (const [index, prompt] of prompts.entries()) {
-    const isCounted = index >= WARM_UP;
+  for (const prompt of numbered.slice(0, WARM_UP)) {
+    for (const contender of all) await contender.run([prompt], false);
+  }
+  for (const [index, group] of atOnce(numbered.slice(WARM_UP)).entries()) {
     const turn = (index + round) % all.length;
-    const texts = new Map<Contender, readonly number[]>();
+    const texts = new Map<Contender, readonly number[][]>();
     for (const contender of [...all.slice(turn), ...all.slice(0, turn)]) {
-      texts.set(contender, await contender.run(index + 1, prompt, isCounted));
+      texts.set(contender, await contender.run(group, true));
     }
-    for (const contender of isCounted ? all : []) {
-      const tally = contender.tally(prompt.kind);
-      tally.numTexts++;
-      if (texts.get(contender)?.join() === texts.get(plain)?.join()) tally.numSame++;
+    const wanted = texts.get(plain) ?? [];
+    for (const contender of all) {
+      const tally = contender.tally(group[0]?.prompt.kind ?? '');
+      tally.numTexts += group.length;
+      const made = texts.get(contender) ?? [];
+      tally.numSame += made.filter((text, at) => text.join() === wanted[at]?.join()).length;
     }
   }
   for (const contender of all) contender.release();
@@ -238,7 +287,7 @@ if (values.json) {
   console.log(JSON.stringify({ machine: machineShape(), load, ...values, results }));
 } else {
   console.log(
-    `${machineShape()}, load average ${load.toFixed(1)}; ${values.model} ${precision}, ` +
+    `${machineShape()}, load average ${load.toFixed(1)}; ${values.model} ${precision}, ${streams} at once, ` +
       `${values.threads} threads, drafts of up to ${values.tokens} tokens, ` +
       `temperature ${values.temperature}, by ${values.clock} clock\n`,
   );

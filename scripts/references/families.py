@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 VOCABULARY_SIZE = 64
 # Sliding windows and windows before rotary scaling are well below the longer prompt.
@@ -138,6 +140,49 @@ def opt(**fields) -> PreTrainedModel:
 
 def phi3(**config) -> PreTrainedModel:
     return transformers.Phi3ForCausalLM(transformers.Phi3Config(**{**SHAPE, **config}))
+
+
+def phimoe(**config) -> PreTrainedModel:
+    return transformers.PhimoeForCausalLM(
+        transformers.PhimoeConfig(**{**SHAPE, **EXPERTS, "rms_norm_eps": 0.01, **config})
+    )
+
+
+def gemma4(**config) -> PreTrainedModel:
+    return transformers.Gemma4ForCausalLM(transformers.Gemma4TextConfig(**gemma4_shape(**config)))
+
+
+def gemma4_unified(**config) -> PreTrainedModel:
+    shape = gemma4_shape(layer_types=["sliding_attention", "full_attention"], **config)
+    del shape["hidden_size_per_layer_input"]
+    return transformers.Gemma4UnifiedForCausalLM(transformers.Gemma4UnifiedTextConfig(**shape))
+
+
+def gemma4_shape(**config) -> dict:
+    shape = {
+        **SHAPE,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "global_head_dim": 32,
+        "num_global_key_value_heads": 1,
+        "sliding_window": WINDOW,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+        "hidden_size_per_layer_input": 0,
+        "final_logit_softcapping": 2.0,
+        # Large enough that norms of heads do not enlarge what rounding makes of small ones.
+        "rms_norm_eps": 0.01,
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+            "full_attention": {
+                "rope_type": "proportional",
+                "partial_rotary_factor": 0.25,
+                "rope_theta": 1000.0,
+            },
+        },
+        **config,
+    }
+    shape["num_hidden_layers"] = len(shape["layer_types"])
+    return shape
 
 
 def gpt_neox(**config) -> PreTrainedModel:
@@ -341,6 +386,23 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             "long_factor": [1 + 0.5 * i for i in range(8)],
         },
     ),
+    "phimoe": lambda: phimoe(
+        attention_bias=True,
+        lm_head_bias=True,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 1000.0,
+            "original_max_position_embeddings": ORIGINAL_LENGTH,
+            "short_factor": [1 + 0.05 * i for i in range(8)],
+            "long_factor": [1 + 0.5 * i for i in range(8)],
+            "short_mscale": 1.25,
+            "long_mscale": 1.35,
+        },
+    ),
+    # Without biases, and with experts that are nearly equal more often.
+    "phimoe-plain": lambda: phimoe(
+        router_jitter_noise=0.4, rope_parameters={"rope_type": "default", "rope_theta": 1000.0}
+    ),
     "gemma2": lambda: transformers.Gemma2ForCausalLM(
         transformers.Gemma2Config(
             **SHAPE,
@@ -363,6 +425,32 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
                 "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1000.0},
             },
         )
+    ),
+    # As 31B: values are keys before their norm, in layers without a window.
+    "gemma4": lambda: gemma4(attention_k_eq_v=True),
+    # As 12B, whose configuration knows neither experts nor embeddings of layers.
+    "gemma4-unified": lambda: gemma4_unified(attention_k_eq_v=True),
+    # As E2B: layers with an embedding of their own, of which the last ones read the keys of others. Inside of
+    # a model that sees and hears.
+    "gemma4-small": lambda: transformers.Gemma4ForConditionalGeneration(
+        transformers.Gemma4Config(
+            text_config=gemma4_shape(
+                num_key_value_heads=1,
+                num_kv_shared_layers=2,
+                use_double_wide_mlp=True,
+                hidden_size_per_layer_input=8,
+                vocab_size_per_layer_input=VOCABULARY_SIZE,
+            )
+        )
+    ),
+    # As 26B-A4B: experts beside an MLP.
+    "gemma4-moe": lambda: gemma4(
+        attention_k_eq_v=True,
+        layer_types=["sliding_attention", "full_attention"],
+        enable_moe_block=True,
+        num_experts=4,
+        top_k_experts=2,
+        moe_intermediate_size=8,
     ),
     "gemma3-multimodal": lambda: multimodal(
         transformers.Gemma3ForConditionalGeneration,
@@ -706,13 +794,28 @@ SEEDS = {
 }
 
 
+# Buffers with values that checkpoints have.
+SAVED_BUFFERS = ("correction_bias", "expert_bias", "layer_scalar")
+
+
+# Mixtures in which what is picked counts for much: SparseMixer's second expert has as much weight as another
+# that nearly was in its place.
+ALIKE = (transformers.PhimoeForCausalLM, transformers.Gemma4ForCausalLM)
+# Scores are not divided by the root of a head's size: trained norms of queries are smaller.
+UNSCALED = (
+    transformers.Gemma4ForCausalLM,
+    transformers.Gemma4ForConditionalGeneration,
+    transformers.Gemma4UnifiedForCausalLM,
+)
+
+
 def randomize(model: PreTrainedModel, seed: int) -> None:
     """Weights wide enough that every part of the model shows in the logits."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         buffers = model.named_buffers()
-        corrections = [each for each in buffers if each[0].endswith(("correction_bias", "expert_bias"))]
-        for name, parameter in [*model.named_parameters(), *corrections]:
+        saved = [each for each in buffers if each[0].endswith(SAVED_BUFFERS)]
+        for name, parameter in [*model.named_parameters(), *saved]:
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2 and not name.endswith("bias"):
                 is_table = re.search("embed|lm_head|wte|wpe", name) is not None
@@ -721,12 +824,17 @@ def randomize(model: PreTrainedModel, seed: int) -> None:
             elif parameter.dim() == 3:
                 # All experts of a layer; only gpt-oss has their matrices transposed.
                 is_transposed = "GptOss" in type(model).__name__
+                if isinstance(model, ALIKE):
+                    # Experts are alike, so that rounding, which may have another one picked, changes little.
+                    noise = 0.1 * noise + torch.randn(noise.shape[1:], generator=generator)
                 parameter.copy_(noise * parameter.shape[1 if is_transposed else 2] ** -0.5)
             elif name.endswith("bias"):
                 parameter.copy_(noise * 0.3)
             else:
                 # A norm: around 0 where the model adds 1 to it, else around 1.
                 parameter.add_(noise * 0.3)
+                if isinstance(model, UNSCALED) and "q_norm" in name:
+                    parameter.mul_(parameter.shape[0] ** -0.5)
 
 
 def logits_of(model: PreTrainedModel, ids: list[int]) -> torch.Tensor:
@@ -746,8 +854,20 @@ def continue_greedily(model: PreTrainedModel, ids: list[int]) -> list[int] | Non
     return text
 
 
+def tell_length(model: PreTrainedModel, length: int) -> None:
+    """Has LongRoPE's frequencies be those of a length, as Microsoft's code for Phi-3.5 MoE has them.
+
+    Transformers 5.24 takes those of short texts for all, since it does not hand on the length.
+    """
+    rotary = model.model.rotary_emb
+    if rotary.rope_type == "longrope":
+        rotary.rope_init_fn = partial(ROPE_INIT_FUNCTIONS["longrope"], seq_len=length)
+
+
 def reference(model: PreTrainedModel, num_tokens: int, max_model_len: int) -> dict:
     """What tests compare with: logits by the number of tokens that lead to them."""
+    if isinstance(model, transformers.PhimoeForCausalLM):
+        tell_length(model, max_model_len)
     generator = torch.Generator().manual_seed(0)
     text = None
     while text is None:
@@ -806,6 +926,19 @@ def unpack_experts(folder: Path) -> PreTrainedModel:
 # Fields of configurations as they are published, in place of those that Transformers writes, or of a family
 # that computes the same.
 RENAMED = {
+    **dict.fromkeys(
+        ["gemma4", "gemma4-moe"],
+        {
+            "per_layer_config": None,
+            "global_head_dim": 32,
+            "num_global_key_value_heads": 1,
+            "use_bidirectional_attention": "vision",
+        },
+    ),
+    "gemma4-small": {
+        "vision_config": {"model_type": "gemma4_vision", "hidden_size": 768},
+        "audio_config": {"model_type": "gemma4_audio", "hidden_size": 1024},
+    },
     "nemotron-h": {
         "num_hidden_layers": 4,
         "hybrid_override_pattern": "M*M-",

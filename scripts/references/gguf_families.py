@@ -26,6 +26,9 @@ CASES = {
     "granite-moe": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
+    "gemma4": {},
+    "gemma4-small": {},
+    "gemma4-moe": {},
     "cohere": {},
     "cohere2": {"rotary_pct": 1.0},
     "glm": {"seq_length": 64, "layernorm_epsilon": 1.5625e-7},
@@ -88,6 +91,11 @@ def convert(name: str, fields: dict) -> None:
         folder = Path(temporary)
         for file in ("model.safetensors", "config.json"):
             shutil.copy(FAMILIES / name / file, folder)
+        if name.startswith("gemma4"):
+            # Rows of embeddings without a token are left out.
+            vocabulary = {f"<{index}>": index for index in range(64)}
+            tokenizer = {"model": {"vocab": vocabulary}, "added_tokens": []}
+            (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
         stated = json.loads((folder / "config.json").read_text())
         read = stated if name in AS_STATED else ModelBase.load_hparams(folder, False)
         config = {**read, **fields}

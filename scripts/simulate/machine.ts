@@ -35,7 +35,7 @@ export interface Machine {
   /** Memory of the KV cache, in tokens. */
   readonly kvCacheTokens: number;
   /** Layers with a sliding window, whose memory behind it is given back; none if left out. */
-  readonly windows?: Pick<WindowShape, 'window' | 'numLayers' | 'numWindowed'>;
+  readonly windows?: Pick<WindowShape, 'window' | 'width' | 'windowedWidth'>;
   /** Level that its users expect. */
   readonly serviceLevel: ServiceLevel;
 }

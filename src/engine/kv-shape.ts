@@ -1,3 +1,4 @@
+import type { KvHeads } from '../model/huggingface/layer-parts.ts';
 import { type DecoderManifest, KV_ELEMENT_TYPES } from '../model/manifest.ts';
 import { nativePositionWidth } from '../model/native/position-width.ts';
 import { tensorByteLength } from '../ort/element-type.ts';
@@ -7,10 +8,11 @@ import { savingBudget, type WindowBudget, type WindowShape } from './windows/win
 
 export interface KvShape {
   readonly elementType: (typeof KV_ELEMENT_TYPES)[DecoderManifest['kvCacheDtype']];
-  readonly numLayers: number;
-  readonly numKvHeads: number;
-  /** Elements of a position of a head; with native kernels an int8 one's scale is among them, an int4 one's are bytes. */
-  readonly headDim: number;
+  /**
+   * Heads of each layer, and elements of a position of a head; with native kernels an int8 one's scale is among
+   * them, an int4 one's are bytes.
+   */
+  readonly heads: readonly KvHeads[];
   readonly numSlots: number;
   /** Positions per slot, in whole pages of ours: every head begins at a page of the system. */
   readonly capacity: number;
@@ -26,7 +28,6 @@ export function kvShape(
     kernels,
     kvCacheDtype,
     predictionLayers = 0,
-    numKvHeads,
     slidingWindows = [],
     ...manifest
   }: Pick<
@@ -37,24 +38,30 @@ export function kvShape(
     | 'predictionLayers'
     | 'numKvHeads'
     | 'headDim'
+    | 'layerHeads'
     | 'slidingWindows'
   >,
   numSlots: number,
   maxModelLen: number,
 ): KvShape {
-  const numLayers = manifest.numLayers + predictionLayers;
   const elementType = KV_ELEMENT_TYPES[kvCacheDtype];
-  const headDim =
-    kernels === 'native' ? nativePositionWidth(manifest.headDim, kvCacheDtype) : manifest.headDim;
+  const numLayers = manifest.numLayers + predictionLayers;
+  const heads = Array.from({ length: numLayers }, (_, layer) => {
+    const { numKvHeads, headDim } = manifest.layerHeads?.[layer] ?? manifest;
+    const width = kernels === 'native' ? nativePositionWidth(headDim, kvCacheDtype) : headDim;
+    return { numKvHeads, headDim: width };
+  });
+  const areWhole = (length: number) =>
+    heads.every(
+      ({ headDim }) => tensorByteLength(elementType, [length, headDim]) % PAGE_BYTES === 0,
+    );
   let pageLength = BLOCK_SIZE;
-  while (tensorByteLength(elementType, [pageLength, headDim]) % PAGE_BYTES !== 0) pageLength *= 2;
+  while (!areWhole(pageLength)) pageLength *= 2;
   const capacity = Math.ceil(maxModelLen / pageLength) * pageLength;
   const isWindowed = slidingWindows.map((window) => window !== null);
   return {
     elementType,
-    numLayers,
-    numKvHeads,
-    headDim,
+    heads,
     numSlots,
     capacity,
     isWindowed,
@@ -67,17 +74,35 @@ export function kvShape(
  * The longest window counts for all.
  */
 export function windowBudget(
-  { numLayers, pageLength, capacity }: KvShape,
+  shape: KvShape,
   slidingWindows: DecoderManifest['slidingWindows'],
   how: Pick<WindowShape, 'stepTokens' | 'prefixCaching'>,
 ): WindowBudget | null {
+  const { heads, pageLength, capacity, isWindowed } = shape;
   const windows = slidingWindows?.filter((window) => window !== null) ?? [];
-  const [window, numWindowed] = [Math.max(0, ...windows), windows.length];
-  return savingBudget({ window, numLayers, numWindowed, pageLength, capacity, ...how });
+  const widths = {
+    width: positionWidth(heads),
+    windowedWidth: positionWidth(heads.filter((_, layer) => isWindowed[layer] === true)),
+  };
+  const window = Math.max(0, ...windows);
+  return savingBudget({ window, ...widths, pageLength, capacity, ...how });
+}
+
+/** Elements of keys, and as many of values, of a position in some layers. */
+function positionWidth(heads: readonly KvHeads[]): number {
+  return heads.reduce((sum, { numKvHeads, headDim }) => sum + numKvHeads * headDim, 0);
 }
 
 /** Memory that positions of a slot take, in all layers. */
 export function bytesOfPositions(shape: KvShape, numPositions: number): number {
-  const { elementType, numLayers, numKvHeads, headDim } = shape;
-  return tensorByteLength(elementType, [2 * numLayers, numKvHeads, numPositions, headDim]);
+  const { elementType, heads } = shape;
+  return tensorByteLength(elementType, [2, numPositions, positionWidth(heads)]);
+}
+
+/** Heads of any layer, of a cache whose layers are alike. @throws RangeError if they are not */
+export function sameHeads({ heads: [first, ...others] }: KvShape): KvHeads {
+  const isSame = ({ numKvHeads, headDim }: KvHeads) =>
+    numKvHeads === first?.numKvHeads && headDim === first.headDim;
+  if (first === undefined || !others.every(isSame)) throw new RangeError('layers have other heads');
+  return first;
 }

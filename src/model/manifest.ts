@@ -1,4 +1,5 @@
 import type { LiveAdapterShape } from './graph/live-adapter-shape.ts';
+import type { KvHeads } from './huggingface/layer-parts.ts';
 
 /** Number formats that weights can be built in. */
 export const PRECISIONS = [
@@ -58,6 +59,8 @@ export interface DecoderManifest {
   readonly predictionLayers?: number | undefined;
   readonly numKvHeads: number;
   readonly headDim: number;
+  /** Heads of each layer of the KV cache; left out where all have the above. */
+  readonly layerHeads?: readonly KvHeads[] | undefined;
   readonly vocabSize: number;
   /** Longest sequence that the model's positions (rotary tables) reach, in tokens. */
   readonly maxPositionEmbeddings: number;

@@ -19,7 +19,6 @@ import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
 import { SafetensorsWeights } from '../../src/model/huggingface/safetensors.ts';
 
-const CONTEXTS = { 'tinyllama-1.1b': 2048 };
 const WANTED = {
   models: 'qwen3-0.6b,tinyllama-1.1b',
   cells: 'chat,rag,64/16',
@@ -29,8 +28,9 @@ const WANTED = {
 
 describe('planCells', () => {
   it('has the servers of a cell follow each other', () => {
-    const cells = planCells(WANTED, {});
-    expect(cells).toHaveLength(2 * 3 * 2 * 2);
+    const cells = planCells(WANTED);
+    // All three of Qwen3, and for TinyLlama two.
+    expect(cells).toHaveLength((3 + 2) * 2 * 2);
     expect(cells.slice(0, 3).map(resultFile)).toEqual([
       'qwen3-0.6b.chat.1.chairlift-int8.json',
       'qwen3-0.6b.chat.1.llama-q8_0.json',
@@ -39,7 +39,7 @@ describe('planCells', () => {
   });
 
   it('leaves out what a context does not hold', () => {
-    const cells = planCells(WANTED, CONTEXTS);
+    const cells = planCells(WANTED);
     const ofTiny = cells.filter(({ model }) => model === 'tinyllama-1.1b');
     expect(new Set(ofTiny.map(({ cell }) => cell))).toEqual(new Set(['chat', '64-16']));
   });
@@ -50,7 +50,7 @@ describe('planCells', () => {
     [{ concurrency: '1,0' }, '--concurrency: 0 is no count'],
     [{ servers: 'ollama' }, '--servers: ollama is not one of'],
   ])('refuses %o', (other, message) => {
-    expect(() => planCells({ ...WANTED, ...other }, {})).toThrow(message);
+    expect(() => planCells({ ...WANTED, ...other })).toThrow(message);
   });
 });
 
@@ -100,6 +100,7 @@ describe('the report', () => {
     const [q4, vllm, q8, ours] = RESULTS;
     expect(ratio(q8!, RESULTS)).toBe(1.5);
     expect([q4, vllm, ours].map((each) => ratio(each!, RESULTS))).toEqual([null, null, null]);
+    expect(ratio(result('onnxruntime-int8', 30), RESULTS)).toBe(2);
   });
 
   it('has medians, P95, memory and costs of each server, and why one did not run', () => {
@@ -145,6 +146,8 @@ describe('GuideLLM', () => {
       output_tokens: 256,
     });
     expect(after('--profile')).toEqual({ kind: 'concurrent', streams: [4] });
+    // No more than a cell asks for: what is made in advance takes a core from the server.
+    expect(after('--data-loader')).toMatchObject({ prefetch_factor: 8 });
     expect(after('--backend')).toMatchObject({ extras: { body: { temperature: 0 } } });
   });
 
@@ -192,15 +195,34 @@ describe('serverCommand', () => {
     port: 1,
     cacheFolder: '/c',
   };
-  const programs = { chairlift: 'main.js', llamaServer: '/l/llama-server', vllmPython: 'python3' };
+  const programs = {
+    chairlift: 'main.js',
+    llamaServer: '/l/llama-server',
+    ikLlamaServer: '/ik/llama-server',
+    vllmPython: 'python3',
+  };
 
   it.each([
-    ['chairlift-int4', '--max-model-len 8192 --max-num-seqs 4 --threads 2 --no-prefix-caching'],
-    ['llama-q8_0', '--parallel 4 --ctx-size 4096 --threads 2 --threads-batch 2 --no-cache-prompt'],
+    [
+      'chairlift-int4',
+      '--kernels auto --max-model-len 8192 --max-num-seqs 4 --threads 2 --no-prefix-caching',
+    ],
+    ['onnxruntime-int8', '--kernels onnxruntime --max-model-len 8192 --max-num-seqs 4 --threads 2'],
+    ['llama-q8_0', '--parallel 4 --ctx-size 4096 --threads 2 --threads-batch 2 --cache-ram 0'],
+    ['ik-q8_0', '--parallel 4 --ctx-size 4096 --threads 2 --threads-batch 2 --cache-ram 0'],
     ['vllm-bf16', '--max-model-len 1024 --max-num-seqs 4 --no-enable-prefix-caching'],
   ])('gives %s as much, and no caches of prefixes', (server, flags) => {
     const { args } = serverCommand(SERVERS[server]!, setup, programs);
     expect(args.join(' ')).toContain(flags);
+  });
+
+  it('runs the fork by its own program, with its own flags', () => {
+    const mainline = serverCommand(SERVERS['llama-q4_0']!, setup, programs);
+    const fork = serverCommand(SERVERS['ik-q4_0']!, setup, programs);
+    expect([mainline.program, fork.program]).toEqual(['/l/llama-server', '/ik/llama-server']);
+    expect(mainline.args).toContain('--no-cache-prompt');
+    expect(fork.args).toContain('--run-time-repack');
+    expect(fork.args).not.toContain('--no-cache-prompt');
   });
 });
 

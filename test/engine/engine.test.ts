@@ -128,8 +128,8 @@ const withWindows: fc.Arbitrary<() => Subject> = fc
     // Beyond what the longest sequence needs.
     sparePages: fc.option(fc.nat(6), { nil: undefined }),
     layer: fc.record({
-      numLayers: fc.constant(6),
-      numWindowed: fc.integer({ min: 1, max: 6 }),
+      width: fc.constant(6),
+      windowedWidth: fc.integer({ min: 1, max: 6 }),
       pageLength: fc.constantFrom(2, 4),
       window: fc.integer({ min: 1, max: 12 }),
       margin: fc.integer({ min: 1, max: 4 }),

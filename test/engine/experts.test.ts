@@ -70,6 +70,8 @@ describe.each([
   ['qwen2-moe', undefined],
   ['qwen2-moe', 'native'],
   ['granite-moe', undefined],
+  ['phimoe-plain', undefined],
+  ['phimoe-plain', 'native'],
   ['gpt-oss', undefined],
   ['gpt-oss', 'native'],
 ] as const)('%s with kernels of %s', (name, kernels) => {

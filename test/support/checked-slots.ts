@@ -57,7 +57,7 @@ export class CheckedSlots implements CheckedMemory {
       : null;
     const { windows = null } = shape;
     this.windows = windows && new FakeWindows(numSlots, windows.shape.window);
-    this.#shareOfWindows = windows ? windows.shape.numWindowed / windows.shape.numLayers : 0;
+    this.#shareOfWindows = windows ? windows.shape.windowedWidth / windows.shape.width : 0;
     const options = {
       numSlots,
       capacity,

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 
 import { CpuDecoder } from '../../src/engine/cpu/cpu-decoder.ts';
+import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { segmentOf } from '../../src/engine/step.ts';
 import type { BuiltModel } from '../../src/model/manifest.ts';
@@ -60,6 +61,19 @@ export class Text {
     const segments = [segmentOf(sequence, tokenIds.length, start)];
     const [result] = this.#decoder.execute({ cacheOperations: [], segments }).logits;
     return result?.logits[0]?.slice() ?? new Float32Array();
+  }
+
+  /** Greedy tokens after a text, and the logits before the first of them and after the last. */
+  continue(ids: readonly number[], numTokens: number) {
+    const first = this.extend(ids);
+    const tokens: number[] = [];
+    let last = first;
+    while (tokens.length < numTokens) {
+      const token = argmax(last);
+      tokens.push(token);
+      last = this.extend([token]);
+    }
+    return { tokens, first, last };
   }
 
   release(): void {

@@ -42,8 +42,8 @@ export async function longHybrid(
   await mkdir(folder, { recursive: true });
   await copyFile(join(tiny, 'model.safetensors'), join(folder, 'model.safetensors'));
   const config = await readFile(join(tiny, 'config.json'), 'utf8');
-  const long = { ...(JSON.parse(config) as object), max_position_embeddings: maxPositions };
-  await writeFile(join(folder, 'config.json'), JSON.stringify(long));
+  const long = config.replace(/(?<="max_position_embeddings": )\d+/, String(maxPositions));
+  await writeFile(join(folder, 'config.json'), long);
   return folder;
 }
 

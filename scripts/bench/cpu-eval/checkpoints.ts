@@ -1,12 +1,31 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { fileExists } from '../../../src/files/file-exists.ts';
 import { SafetensorsWeights, weightFiles } from '../../../src/model/huggingface/safetensors.ts';
-import { KNOWN_SHAPES, type ShapeName } from '../lib/known-shapes.ts';
+import { KNOWN_SHAPES } from '../lib/known-shapes.ts';
 import { writeMadeUpCheckpoint } from '../lib/made-up-checkpoint.ts';
-import { GGUF_TYPES } from '../peers/gguf-quantization.ts';
+import { GGUF_TYPES, type GgufType } from '../peers/gguf-quantization.ts';
+import { HYBRID_SHAPES, isHybrid } from './hybrids.ts';
+import type { ModelName } from './plan.ts';
 import { paddedTokenizer, writeTokenizer } from './tokenizer.ts';
 import { writeQuantized } from './write-gguf.ts';
+
+const run = promisify(execFile);
+const HYBRIDS_SCRIPT = fileURLToPath(new URL('./hybrids.py', import.meta.url));
+
+/** Programs that write the checkpoints of hybrids. */
+export interface HybridTools {
+  /** Python of an environment that has torch and transformers. */
+  readonly python: string;
+  /** Folder of llama.cpp's sources, for its converter. */
+  readonly llamaSources: string;
+}
+
+/** Ids of the tokens that end a text, in models/summit. */
+const ENDS = { bos_token_id: 1, eos_token_id: 2 };
 
 /**
  * The checkpoint of a shape with random weights and a real tokenizer, in a format; written once.
@@ -16,17 +35,18 @@ import { writeQuantized } from './write-gguf.ts';
  */
 export async function prepareCheckpoint(
   folder: string,
-  model: ShapeName,
+  model: ModelName,
   precision: string,
+  tools: HybridTools,
 ): Promise<string> {
-  // Ids of the tokens that end a text, in models/summit.
-  const shape = { ...KNOWN_SHAPES[model], bos_token_id: 1, eos_token_id: 2 };
   const checkpoint = join(folder, model);
   if (!(await fileExists(checkpoint))) {
     const unfinished = `${checkpoint}.unfinished`;
     await rm(unfinished, { recursive: true, force: true });
-    await mkdir(folder, { recursive: true });
-    await writeMadeUpCheckpoint(unfinished, shape);
+    await mkdir(unfinished, { recursive: true });
+    const shape = shapeOf(model);
+    if (isHybrid(model)) await writeHybrid(unfinished, shape, tools);
+    else await writeMadeUpCheckpoint(unfinished, shape);
     await writeTokenizer(unfinished, await paddedTokenizer(shape.vocab_size));
     await rename(unfinished, checkpoint);
   }
@@ -34,13 +54,45 @@ export async function prepareCheckpoint(
   if (type === undefined) return checkpoint;
   const path = join(folder, `${model}-${type}.gguf`);
   if (await fileExists(path)) return path;
-  const files = await weightFiles(checkpoint, await readdir(checkpoint));
-  const weights = await SafetensorsWeights.open(files);
+  if (!isHybrid(model)) await writeGguf(path, checkpoint, model, type);
+  else if (type === 'q8_0') await writeHybridGguf(path, checkpoint, tools);
+  else throw new Error(`${model} has no GGUF file in ${type}`);
+  return path;
+}
+
+function shapeOf(model: ModelName) {
+  return { ...(isHybrid(model) ? HYBRID_SHAPES[model] : KNOWN_SHAPES[model]), ...ENDS };
+}
+
+async function writeGguf(
+  path: string,
+  checkpoint: string,
+  model: ModelName,
+  type: GgufType,
+): Promise<void> {
+  const shape = shapeOf(model);
+  const weights = await SafetensorsWeights.open(
+    await weightFiles(checkpoint, await readdir(checkpoint)),
+  );
   try {
     const tokenizer = await paddedTokenizer(shape.vocab_size);
     await writeQuantized(path, { shape, weights, tokenizer }, type);
   } finally {
     await weights.close();
   }
-  return path;
+}
+
+/** Weights are Transformers' own random ones, whose decays are such that a state lasts. */
+async function writeHybrid(folder: string, shape: object, { python }: HybridTools): Promise<void> {
+  await writeFile(join(folder, 'config.json'), JSON.stringify(shape));
+  await run(python, [HYBRIDS_SCRIPT, 'weights', folder]);
+}
+
+async function writeHybridGguf(
+  path: string,
+  checkpoint: string,
+  { python, llamaSources }: HybridTools,
+): Promise<void> {
+  await run(python, [HYBRIDS_SCRIPT, 'gguf', checkpoint, llamaSources, `${path}.unfinished`]);
+  await rename(`${path}.unfinished`, path);
 }

@@ -78,6 +78,8 @@ export function guidellmArguments(load: Load): string[] {
     backend,
     profile: { kind: 'concurrent', streams: [load.concurrency] },
     data: { kind: 'synthetic_text', ...data },
+    // By default thousands of prompts are made in advance: seconds of a core, beside the first requests.
+    'data-loader': { kind: 'pytorch', prefetch_factor: load.requests },
     tokenizer: { kind: 'hf_auto', model: load.tokenizer },
     output: { kind: 'json', path: load.report },
   };

@@ -2,23 +2,25 @@
  * Red Hat's vllm-cpu-perf-eval cells and those of vLLM's suite for CPUs, by GuideLLM, against servers with the
  * same random weights, one after the other. See README.md beside this file.
  *
- *   npm run build && npx tsx scripts/bench/cpu-eval/main.ts --guidellm PATH --llama-server PATH [--vllm-python PATH]
+ *   npm run build && npx tsx scripts/bench/cpu-eval/main.ts --guidellm PATH --llama-server PATH
+ *     [--ik-llama-server PATH] [--vllm-python PATH] [--hybrid-python PATH --llama-sources PATH]
  *     [--models qwen3-0.6b] [--cells chat,128/32] [--concurrency 1,4] [--servers chairlift-int8,llama-q8_0]
  *     [--requests 8] [--seconds 600] [--threads 2] [--core-hour-price 0.04] [--folder cpu-eval] [--retry] [--report]
  *
  * Each cell is one JSON file in `FOLDER/results`: those that are there are not measured again, with `--retry` those
- * that failed are. `--report` only writes `FOLDER/table.md` and `FOLDER/chart.svg` of what is there.
+ * that failed are. `--report` only writes what is there, as `FOLDER/table.md`, `FOLDER/results.json` and
+ * `FOLDER/chart.svg`; `--chart-cells chat` draws these cells alone.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { KNOWN_SHAPES } from '../lib/known-shapes.ts';
+import { freePorts } from '../../../test/support/free-ports.ts';
 import { machineShape } from '../lib/machine.ts';
 import { svg } from './chart.ts';
 import { prepareCheckpoint } from './checkpoints.ts';
 import { runGuidellm } from './guidellm.ts';
-import { CELLS, planCells, type PlannedCell, resultFile, SERVERS } from './plan.ts';
+import { CELLS, contextOf, planCells, type PlannedCell, resultFile, SERVERS } from './plan.ts';
 import { markdown } from './report.ts';
 import { type CellResult, readResult, readResults } from './results.ts';
 import { serverCommand, startServer } from './servers.ts';
@@ -32,13 +34,16 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '8' },
     seconds: { type: 'string', default: '600' },
     threads: { type: 'string', default: String(availableParallelism()) },
-    port: { type: 'string', default: '18300' },
     folder: { type: 'string', default: 'cpu-eval' },
     guidellm: { type: 'string', default: 'guidellm' },
     chairlift: { type: 'string', default: 'dist/cli/main.js' },
     'llama-server': { type: 'string', default: 'llama-server' },
+    'ik-llama-server': { type: 'string', default: 'llama-server' },
     'vllm-python': { type: 'string', default: 'python3' },
+    'hybrid-python': { type: 'string', default: 'python3' },
+    'llama-sources': { type: 'string', default: 'llama.cpp' },
     'core-hour-price': { type: 'string', default: '0.04' },
+    'chart-cells': { type: 'string' },
     retry: { type: 'boolean', default: false },
     report: { type: 'boolean', default: false },
   },
@@ -53,20 +58,26 @@ const results = join(folder, 'results');
 const reports = join(folder, 'guidellm');
 const models = join(folder, 'models');
 const threads = Number(values.threads);
-const port = Number(values.port);
 const programs = {
   chairlift: values.chairlift,
   llamaServer: values['llama-server'],
+  ikLlamaServer: values['ik-llama-server'],
   vllmPython: values['vllm-python'],
+};
+const hybridTools = {
+  python: values['hybrid-python'],
+  llamaSources: values['llama-sources'],
 };
 
 async function measure(cell: PlannedCell): Promise<CellResult['figures']> {
   const kind = SERVERS[cell.server];
   if (kind === undefined) throw new Error(`no server ${cell.server}`);
   const { model, prompt, output, concurrency } = cell;
-  const positions = KNOWN_SHAPES[model].max_position_embeddings;
-  const tokenizer = await prepareCheckpoint(models, model, 'bf16');
-  const path = await prepareCheckpoint(models, model, kind.precision);
+  const positions = contextOf(model);
+  const tokenizer = await prepareCheckpoint(models, model, 'bf16', hybridTools);
+  const path = await prepareCheckpoint(models, model, kind.precision, hybridTools);
+  // Another for each server: one that was just closed can't be bound by all of them.
+  const [port = 0] = await freePorts(1);
   const setup = {
     name: model,
     path,
@@ -134,13 +145,18 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 await mkdir(results, { recursive: true });
 await mkdir(reports, { recursive: true });
 if (!values.report) {
-  const contexts = Object.entries(KNOWN_SHAPES).map(([name, shape]) => [
-    name,
-    shape.max_position_embeddings,
-  ]);
-  for (const cell of planCells(values, Object.fromEntries(contexts))) await runCell(cell);
+  for (const cell of planCells(values)) await runCell(cell);
 }
 const all = await readResults(results);
-await writeFile(join(folder, 'table.md'), markdown(all, Number(values['core-hour-price'])));
-await writeFile(join(folder, 'chart.svg'), svg(all));
-console.log(`${join(folder, 'table.md')}, ${join(folder, 'chart.svg')}`);
+const drawn = values['chart-cells']?.split(',');
+const files = {
+  'table.md': markdown(all, Number(values['core-hour-price'])),
+  'results.json': `${JSON.stringify(all)}\n`,
+  'chart.svg': svg(all.filter(({ cell }) => drawn?.includes(cell) ?? true)),
+};
+for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+console.log(
+  Object.keys(files)
+    .map((name) => join(folder, name))
+    .join(', '),
+);

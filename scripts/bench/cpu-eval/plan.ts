@@ -1,4 +1,5 @@
-import type { ShapeName } from '../lib/known-shapes.ts';
+import { KNOWN_SHAPES, type ShapeName } from '../lib/known-shapes.ts';
+import { HYBRID_SHAPES, type HybridName } from './hybrids.ts';
 
 /** Prompt and output of a request, in tokens. */
 export interface Cell {
@@ -21,31 +22,49 @@ export const CELLS: Readonly<Record<string, Cell>> = {
 /** Smallest first. */
 export const MODELS = [
   'qwen3-0.6b',
+  'qwen3.5-0.8b',
   'tinyllama-1.1b',
   'llama-3.2-1b',
   'qwen2.5-1.5b',
   'granite-3.2-2b',
   'llama-3.2-3b',
   'llama-3.1-8b',
-] as const satisfies readonly ShapeName[];
+] as const satisfies readonly (ShapeName | HybridName)[];
+
+export type ModelName = (typeof MODELS)[number];
+
+/** Longest context of a model, in tokens. */
+export function contextOf(model: ModelName): number {
+  return { ...KNOWN_SHAPES, ...HYBRID_SHAPES }[model].max_position_embeddings;
+}
 
 /** A program and its weights' precision; servers are compared among those of the same bits. */
 export interface ServerKind {
-  readonly program: 'chairlift' | 'llama-server' | 'vllm';
+  readonly program: 'chairlift' | 'llama-server' | 'ik-llama-server' | 'vllm';
   readonly precision: string;
   readonly bits: number;
+  /** Chairlift's kernels, where they are not the ones that it takes by itself. */
+  readonly kernels?: 'onnxruntime';
 }
 
 export const SERVERS: Readonly<Record<string, ServerKind>> = {
   'chairlift-int8': { program: 'chairlift', precision: 'int8', bits: 8 },
+  'onnxruntime-int8': {
+    program: 'chairlift',
+    precision: 'int8',
+    bits: 8,
+    kernels: 'onnxruntime',
+  },
   'llama-q8_0': { program: 'llama-server', precision: 'q8_0', bits: 8 },
+  'ik-q8_0': { program: 'ik-llama-server', precision: 'q8_0', bits: 8 },
   'chairlift-int4': { program: 'chairlift', precision: 'int4', bits: 4 },
   'llama-q4_0': { program: 'llama-server', precision: 'q4_0', bits: 4 },
+  'ik-q4_0': { program: 'ik-llama-server', precision: 'q4_0', bits: 4 },
   'vllm-bf16': { program: 'vllm', precision: 'bf16', bits: 16 },
 };
 
 export interface PlannedCell extends Cell {
-  readonly model: (typeof MODELS)[number];
+  readonly model: ModelName;
   readonly cell: string;
   readonly concurrency: number;
   readonly server: string;
@@ -61,13 +80,10 @@ export interface Wanted {
 
 /**
  * Servers of a cell follow each other, so that a machine that others use is as busy for one as for the next.
- * @param contexts longest context of each model, in tokens; cells that do not fit are left out
+ * Those that do not fit into a model's context are left out.
  * @throws {Error} naming what is not known
  */
-export function planCells(
-  wanted: Wanted,
-  contexts: Readonly<Record<string, number>>,
-): PlannedCell[] {
+export function planCells(wanted: Wanted): PlannedCell[] {
   const models = among(MODELS, wanted.models, '--models');
   const cells = wanted.cells.split(',').map(cellOf);
   const servers = among(Object.keys(SERVERS), wanted.servers, '--servers');
@@ -79,7 +95,7 @@ export function planCells(
   });
   return models.flatMap((model) =>
     cells
-      .filter(({ prompt, output }) => prompt + output <= (contexts[model] ?? Infinity))
+      .filter(({ prompt, output }) => prompt + output <= contextOf(model))
       .flatMap(({ name, prompt, output }) =>
         counts.flatMap((concurrency) =>
           servers.map((server) => ({ model, cell: name, prompt, output, concurrency, server })),

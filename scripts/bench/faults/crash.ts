@@ -3,7 +3,8 @@
  * in a run: whether the texts are those of an undisturbed run, and the longest gap that a client
  * sees, with the KV cache computed again and with --durable-kv.
  *
- *   npm run build && npx tsx scripts/bench/faults/crash.ts [--precision fp32] [--model summit|smollm2-135m] [--json]
+ *   npm run build && npx tsx scripts/bench/faults/crash.ts [--precision fp32] [--model summit|smollm2-135m|FOLDER]
+ *     [--tokens 300] [--json]
  */
 import { parseArgs } from 'node:util';
 import { stream } from '../../../test/support/http-client.ts';
@@ -17,12 +18,13 @@ const { values } = parseArgs({
   options: {
     precision: { type: 'string', default: 'fp32' },
     model: { type: 'string', default: 'summit' },
+    tokens: { type: 'string', default: '300' },
     json: { type: 'boolean', default: false },
   },
 });
 const STREAMS = 16;
 const KILLS = 3;
-const TOKENS = 300;
+const TOKENS = Number(values.tokens);
 const KILL_EVERY = Math.floor((STREAMS * TOKENS) / (KILLS + 1));
 
 const bodies = Array.from({ length: STREAMS }, (_, index) => ({
@@ -58,12 +60,14 @@ async function run(url: string, pid: number | undefined, kills: number) {
   return { texts, killed, longestGapMs: Math.max(...gaps), medianGapMs: median(gaps) };
 }
 
-const shape =
-  values.model === 'summit'
-    ? []
-    : [`--model=${values.model}`, '--random-weights=1', '--max-model-len=1024'];
+const shapes: Readonly<Record<string, readonly string[]>> = {
+  summit: [],
+  'smollm2-135m': ['--model=smollm2-135m', '--random-weights=1', '--max-model-len=1024'],
+};
+const shape = shapes[values.model] ?? [`--model=${values.model}`, '--max-model-len=1024'];
 const results = [];
-for (const durable of [false, true]) {
+// A folder's model may have layers with states, which --durable-kv does not keep.
+for (const durable of values.model in shapes ? [false, true] : [false]) {
   const flags = [
     NO_DRAFTS,
     ...shape,

@@ -20,13 +20,17 @@ export interface Served {
   readonly numCachedTokens: number;
 }
 
-/** An engine over the SmolLM2-135M shape (random weights), in this process. */
+/**
+ * An engine in this process, with the kernels that a server takes.
+ * @param folder of a model; null for the SmolLM2-135M shape with random weights
+ */
 export async function openBenchEngine(
   options: Partial<EngineOptions> = {},
   precision: Precision = 'fp32',
+  folder: string | null = null,
 ): Promise<OpenedEngine> {
   return openEngine({
-    model: await benchModel(precision),
+    model: await benchModel(precision, 'auto', folder),
     maxNumSeqs: 16,
     maxModelLen: 2048,
     maxNumBatchedTokens: 512,

@@ -137,6 +137,36 @@ export const KNOWN_SHAPES = {
     head_dim: 128,
     tie_word_embeddings: false,
   },
+  'gemma-4-e2b': {
+    model_type: 'gemma4_text',
+    architectures: ['Gemma4ForCausalLM'],
+    vocab_size: 262_144,
+    vocab_size_per_layer_input: 262_144,
+    hidden_size: 1536,
+    hidden_size_per_layer_input: 256,
+    intermediate_size: 6144,
+    use_double_wide_mlp: true,
+    num_hidden_layers: 35,
+    num_kv_shared_layers: 20,
+    layer_types: Array.from({ length: 35 }, (_, layer) =>
+      (layer + 1) % 5 === 0 ? 'full_attention' : 'sliding_attention',
+    ),
+    num_attention_heads: 8,
+    num_key_value_heads: 1,
+    head_dim: 256,
+    global_head_dim: 512,
+    sliding_window: 512,
+    final_logit_softcapping: 30,
+    max_position_embeddings: 131_072,
+    tie_word_embeddings: true,
+  },
 } as const satisfies Readonly<Record<string, object>>;
 
 export type ShapeName = keyof typeof KNOWN_SHAPES;
+
+/** @throws Error for a flag's value that is none */
+export function requireShape(name: string) {
+  const shape = Object.entries(KNOWN_SHAPES).find(([known]) => known === name)?.[1];
+  if (!shape) throw new Error(`--shape is of ${Object.keys(KNOWN_SHAPES).join(', ')}`);
+  return shape;
+}

@@ -1,8 +1,9 @@
 import { type FileHandle, mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { layerTensorNames } from '../../../src/model/families/family.ts';
+import { layerTensorNames, ofLayer } from '../../../src/model/families/family.ts';
 import { layerMatrices } from '../../../src/model/graph/layer-matrices.ts';
 import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { atLayer, keysOf } from '../../../src/model/huggingface/layer-heads.ts';
 import { RandomWeights } from '../../../src/model/huggingface/random-weights.ts';
 import { SHARD_INDEX, SINGLE_FILE } from '../../../src/model/huggingface/safetensors.ts';
 
@@ -17,7 +18,7 @@ type Tensors = ReadonlyMap<string, readonly number[]>;
 
 /**
  * Writes a checkpoint in bfloat16 with random weights: config.json and safetensors, in shards where they are
- * large. Matrices and biases are bell-shaped around 0 with standard deviation 0.02, norms are 1.
+ * large. Matrices and biases are bell-shaped around 0 with standard deviation 0.02, norms and factors are 1.
  * @param shape a config.json of a family whose layers attend and have an MLP
  */
 export async function writeMadeUpCheckpoint(folder: string, shape: object): Promise<void> {
@@ -42,7 +43,7 @@ export async function writeMadeUpCheckpoint(folder: string, shape: object): Prom
 
 /** Every tensor of a decoder whose layers attend and have an MLP, by its name in safetensors. */
 export function tensorShapes(config: DecoderConfig): Map<string, number[]> {
-  const { family, vocabSize, hiddenSize, headDim, numLayers } = config;
+  const { family, vocabSize, hiddenSize, numLayers, layerInputs } = config;
   const { embedding, finalNorm, lmHead } = family.tensors;
   const tensors = new Map([[`${embedding}.weight`, [vocabSize, hiddenSize]]]);
   for (let layer = 0; layer < numLayers; layer++) {
@@ -54,13 +55,29 @@ export function tensorShapes(config: DecoderConfig): Map<string, number[]> {
         if (isBiased) tensors.set(name.replace(/weight$/, 'bias'), [rows]);
       }
     }
-    const { attentionNorm, mlpNorm, headNorms } = layerTensorNames(family, layer);
-    for (const name of [attentionNorm, mlpNorm]) {
-      if (name !== null) tensors.set(`${name}.weight`, [hiddenSize]);
-    }
-    for (const name of headNorms === null ? [] : [headNorms.query, headNorms.key]) {
-      tensors.set(`${name}.weight`, [headDim]);
-    }
+    const names = layerTensorNames(family, layer);
+    const norms = [
+      names.attentionNorm,
+      names.attentionOutputNorm,
+      names.mlpNorm,
+      names.mlpOutputNorm,
+    ];
+    for (const name of norms) if (name !== null) tensors.set(`${name}.weight`, [hiddenSize]);
+    const { headDim } = atLayer(config, layer);
+    const { query, key } = names.headNorms ?? {};
+    if (query) tensors.set(`${query}.weight`, [headDim]);
+    if (key && keysOf(config, layer) === layer) tensors.set(`${key}.weight`, [headDim]);
+    if (family.varied === undefined) continue;
+    const { scalar, inputs } = family.varied;
+    tensors.set(ofLayer(family, layer, scalar), [1]);
+    if (layerInputs) tensors.set(`${ofLayer(family, layer, inputs.norm)}.weight`, [hiddenSize]);
+  }
+  if (layerInputs && family.varied) {
+    const { embedding: table, projection, projectionNorm } = family.varied.inputs;
+    const all = numLayers * layerInputs.width;
+    tensors.set(`${table}.weight`, [layerInputs.vocabSize, all]);
+    tensors.set(`${projection}.weight`, [all, hiddenSize]);
+    tensors.set(`${projectionNorm}.weight`, [layerInputs.width]);
   }
   tensors.set(`${finalNorm}.weight`, [hiddenSize]);
   if (!config.tieWordEmbeddings) tensors.set(`${lmHead}.weight`, [vocabSize, hiddenSize]);
@@ -103,7 +120,7 @@ async function writeShard(
     await file.writev([length, text]);
     let place = (2 * 611_953 * seed) % drawn.length;
     for (const [name, dims] of tensors) {
-      if (name.endsWith('norm.weight')) {
+      if (/(norm\.weight|layer_scalar)$/.test(name)) {
         await file.write(Buffer.alloc(byteLength(dims), ONE));
         continue;
       }

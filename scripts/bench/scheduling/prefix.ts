@@ -1,19 +1,30 @@
 /**
- * Time to first token of a prompt of 1,000 tokens, and of a second that shares 900 of them.
+ * Time to first token of a prompt of 1,000 tokens by how much of it two other prompts had: nothing, a half, 90%, 95%.
+ * Two, since a model whose layers have states keeps one where two texts part. The SmolLM2-135M shape with random weights, or a model's folder.
  *
- *   npx tsx scripts/bench/scheduling/prefix.ts [--rounds 5] [--json]
+ *   npx tsx scripts/bench/scheduling/prefix.ts [--model FOLDER] [--precision fp32] [--rounds 5] [--json]
  */
 import { parseArgs } from 'node:util';
 import { engineRequest } from '../../../test/support/engine-requests.ts';
+import { requirePrecision } from '../lib/bench-model.ts';
 import { openBenchEngine, serve } from '../lib/engine-driver.ts';
 import { machineShape } from '../lib/machine.ts';
 import { Draws } from '../lib/random.ts';
 import { median, printTable } from '../lib/table.ts';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, json: { type: 'boolean', default: false } },
+  options: {
+    model: { type: 'string' },
+    precision: { type: 'string', default: 'fp32' },
+    rounds: { type: 'string', default: '5' },
+    json: { type: 'boolean', default: false },
+  },
 });
-const opened = await openBenchEngine({ prefixCaching: true });
+const TOKENS = 1000;
+const SHARES = [0, 0.5, 0.9, 0.95];
+
+const precision = requirePrecision(values.precision);
+const opened = await openBenchEngine({ prefixCaching: true }, precision, values.model ?? null);
 const draws = new Draws(3);
 let id = 0;
 
@@ -25,31 +36,34 @@ async function ttft(promptTokenIds: Int32Array): Promise<{ ms: number; cached: n
 }
 
 // Warms up the session.
-await ttft(draws.tokenIds(1000));
-const rounds: { first: number; second: number; cached: number }[] = [];
+await ttft(draws.tokenIds(TOKENS));
+const results = SHARES.map((share) => ({ share, ms: [] as number[], cached: [] as number[] }));
 for (let round = 0; round < Number(values.rounds); round++) {
-  const shared = draws.tokenIds(900);
-  const first = await ttft(Int32Array.of(...shared, ...draws.tokenIds(100)));
-  const second = await ttft(Int32Array.of(...shared, ...draws.tokenIds(100)));
-  rounds.push({ first: first.ms, second: second.ms, cached: second.cached });
+  const first = draws.tokenIds(TOKENS);
+  await ttft(first);
+  for (const { share, ms, cached } of results) {
+    const shared = first.subarray(0, share * TOKENS);
+    const like = () => Int32Array.of(...shared, ...draws.tokenIds(TOKENS - shared.length));
+    await ttft(like());
+    const measured = await ttft(like());
+    ms.push(measured.ms);
+    cached.push(measured.cached);
+  }
 }
 opened.decoder.release();
 
 if (values.json) {
-  console.log(JSON.stringify({ machine: machineShape(), rounds }));
+  console.log(JSON.stringify({ machine: machineShape(), ...values, results }));
 } else {
-  const [first, second] = [median(rounds.map((r) => r.first)), median(rounds.map((r) => r.second))];
-  console.log(`${machineShape()}; prompts of 1,000 tokens, 900 in common\n`);
+  console.log(`${machineShape()}; prompts of ${TOKENS} tokens, ${precision}\n`);
+  const alone = results[0]?.ms ?? [];
   printTable(
-    ['', 'TTFT, ms', 'cached tokens', 'ratio'],
-    [
-      ['first', first.toFixed(0), '0', ''],
-      [
-        'second',
-        second.toFixed(0),
-        String(median(rounds.map((r) => r.cached))),
-        `${median(rounds.map((r) => r.second / r.first)).toFixed(3)}x`,
-      ],
-    ],
+    ['shared', 'TTFT, ms', 'cached tokens', 'ratio'],
+    results.map(({ share, ms, cached }) => [
+      `${100 * share}%`,
+      median(ms).toFixed(0),
+      String(median(cached)),
+      `${median(ms.map((each, round) => each / (alone[round] ?? NaN))).toFixed(3)}x`,
+    ]),
   );
 }

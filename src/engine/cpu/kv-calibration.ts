@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { LayerKvScales } from '../../model/graph/kv-scales.ts';
 import type { BuiltModel } from '../../model/manifest.ts';
 import { openGraph } from '../graph-session.ts';
+import type { KvHeads } from '../../model/huggingface/layer-parts.ts';
 import { type KvShape, kvShape } from '../kv-shape.ts';
 import { KvStorage } from './kv-storage.ts';
 import { LogitsBuffer } from './logits-buffer.ts';
@@ -89,10 +90,11 @@ function scalesOf(storage: KvStorage, length: number): LayerKvScales[] {
   const scales = tensors.map(({ data }, index) => {
     if (!(data instanceof Float32Array)) throw new TypeError('calibration needs a float32 cache');
     const magnitude = index % 2 === 0 ? pairLength : Math.abs;
-    return channelScales(data, storage.shape, length, magnitude);
+    const heads = storage.shape.heads[index >> 1] ?? { numKvHeads: 0, headDim: 0 };
+    return channelScales(data, { ...heads, capacity: storage.shape.capacity }, length, magnitude);
   });
   for (const tensor of tensors) tensor.release();
-  return Array.from({ length: storage.shape.numLayers }, (_, layer) => ({
+  return Array.from({ length: storage.shape.heads.length }, (_, layer) => ({
     key: scales[2 * layer] ?? new Float32Array(),
     value: scales[2 * layer + 1] ?? new Float32Array(),
   }));
@@ -105,7 +107,7 @@ function scalesOf(storage: KvStorage, length: number): LayerKvScales[] {
  */
 function channelScales(
   data: Float32Array,
-  { numKvHeads, capacity, headDim }: KvShape,
+  { numKvHeads, capacity, headDim }: KvHeads & Pick<KvShape, 'capacity'>,
   length: number,
   magnitude: (value: number, other: number) => number,
 ): Float32Array {

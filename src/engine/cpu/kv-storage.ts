@@ -1,3 +1,4 @@
+import type { KvHeads } from '../../model/huggingface/layer-parts.ts';
 import type { KvLayers } from '../../model/graph/kv-names.ts';
 import { tensorByteLength } from '../../ort/element-type.ts';
 import { NativeMemory } from '../../ort/native-memory.ts';
@@ -11,6 +12,24 @@ import type { CacheOperation } from '../cache-operation.ts';
 type SlotCopy = Extract<CacheOperation, { type: 'copy' }>;
 type SlotDiscard = Extract<CacheOperation, { type: 'discard' }>;
 
+/** A layer's tensors of keys and of values, and where they begin. */
+interface LayerPlace {
+  readonly heads: KvHeads;
+  readonly start: number;
+  readonly positionBytes: number;
+  readonly headBytes: number;
+  readonly slotBytes: number;
+  /** Bytes of keys, and as many of values after them. */
+  readonly tensorBytes: number;
+  readonly isWindowed: boolean;
+}
+
+/** A head of keys or values in slot 0. */
+interface HeadPlace {
+  readonly start: number;
+  readonly layer: LayerPlace;
+}
+
 /**
  * The memory of the KV cache: for each layer a key and a value tensor of
  * [slots, kv_heads, capacity, head_dim]. It is reserved as address space; the operating system
@@ -19,10 +38,8 @@ type SlotDiscard = Extract<CacheOperation, { type: 'discard' }>;
 export class KvStorage {
   readonly shape: KvShape;
   readonly #memory: NativeMemory;
-  readonly #positionBytes: number;
-  readonly #headBytes: number;
-  readonly #slotBytes: number;
-  readonly #tensorBytes: number;
+  readonly #layers: readonly LayerPlace[];
+  readonly #heads: readonly HeadPlace[];
 
   /** Only of a durable cache. */
   readonly journal: KvJournal | null;
@@ -30,11 +47,9 @@ export class KvStorage {
   /** @param descriptor of shared memory of `KvStorage.byteLength`; private memory if null */
   constructor(shape: KvShape, descriptor: number | null = null) {
     this.shape = shape;
-    this.#positionBytes = tensorByteLength(shape.elementType, [shape.headDim]);
-    this.#headBytes = shape.capacity * this.#positionBytes;
-    this.#slotBytes = shape.numKvHeads * this.#headBytes;
-    this.#tensorBytes = shape.numSlots * this.#slotBytes;
-    const kvBytes = 2 * shape.numLayers * this.#tensorBytes;
+    this.#layers = layerPlaces(shape);
+    this.#heads = this.#layers.flatMap(headPlaces);
+    const kvBytes = kvBytesOf(shape);
     const journalBytes = KvJournal.byteLength(shape.numSlots);
     this.#memory = new NativeMemory(kvBytes + journalBytes, descriptor);
     const journalMemory = this.#memory.view(kvBytes, journalBytes);
@@ -43,9 +58,7 @@ export class KvStorage {
 
   /** Address space that a cache takes, journal included. */
   static byteLength(shape: KvShape): number {
-    const { elementType, numLayers, numKvHeads, headDim, numSlots, capacity } = shape;
-    const dims = [2 * numLayers, numSlots, numKvHeads, capacity, headDim];
-    return tensorByteLength(elementType, dims) + KvJournal.byteLength(numSlots);
+    return kvBytesOf(shape) + KvJournal.byteLength(shape.numSlots);
   }
 
   /**
@@ -55,17 +68,17 @@ export class KvStorage {
   view(
     firstSlot: number,
     numSlots: number,
-    { first, count }: KvLayers = { first: 0, count: this.shape.numLayers },
+    { first, count }: KvLayers = { first: 0, count: this.#layers.length },
   ): Tensor[] {
-    const { elementType, numKvHeads, capacity, headDim } = this.shape;
-    return Array.from({ length: 2 * count }, (_, index) =>
-      Tensor.overNative(
-        elementType,
-        [numSlots, numKvHeads, capacity, headDim],
-        this.#memory,
-        (2 * first + index) * this.#tensorBytes + firstSlot * this.#slotBytes,
-      ),
-    );
+    const { elementType, capacity } = this.shape;
+    return this.#layers
+      .slice(first, first + count)
+      .flatMap(({ heads: { numKvHeads, headDim }, start, slotBytes, tensorBytes }) => {
+        const dims = [numSlots, numKvHeads, capacity, headDim];
+        return [start, start + tensorBytes].map((tensor) =>
+          Tensor.overNative(elementType, dims, this.#memory, tensor + firstSlot * slotBytes),
+        );
+      });
   }
 
   /** Carries out what the cache's bookkeeping asks for. */
@@ -81,72 +94,97 @@ export class KvStorage {
    */
   read(slot: number, start: number, numPositions: number): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(bytesOfPositions(this.shape, numPositions));
-    const length = numPositions * this.#positionBytes;
     let at = 0;
-    this.#forEachHead((base) => {
-      const offset = base + slot * this.#slotBytes + start * this.#positionBytes;
-      this.#memory.copyTo(bytes, at, offset, length);
+    for (const head of this.#heads) {
+      const length = numPositions * head.layer.positionBytes;
+      this.#memory.copyTo(bytes, at, placeOf(head, slot, start), length);
       at += length;
-    });
+    }
     return bytes;
   }
 
   #load({ slot, start, blocks }: LoadOperation): void {
     let position = start;
     for (const bytes of blocks) {
-      const length = bytes.byteLength / (2 * this.shape.numLayers * this.shape.numKvHeads);
+      const numPositions = bytes.byteLength / bytesOfPositions(this.shape, 1);
       let at = 0;
-      this.#forEachHead((base) => {
-        const offset = base + slot * this.#slotBytes + position * this.#positionBytes;
-        this.#memory.copyFrom(bytes, at, offset, length);
+      for (const head of this.#heads) {
+        const length = numPositions * head.layer.positionBytes;
+        this.#memory.copyFrom(bytes, at, placeOf(head, slot, position), length);
         at += length;
-      });
-      position += length / this.#positionBytes;
+      }
+      position += numPositions;
     }
   }
 
   #copy({ from, to, length, windows }: SlotCopy): void {
     // Native kernels have sixteen positions of keys side by side.
     const whole = Math.ceil(length / BLOCK_SIZE) * BLOCK_SIZE;
-    this.#forEachHead((base, isWindowed) => {
-      for (const [start, end] of (isWindowed && windows) || [[0, whole]]) {
-        const offset = base + start * this.#positionBytes;
-        const bytes = Math.max(0, Math.min(end, whole) - start) * this.#positionBytes;
-        this.#memory.copyWithin(
-          offset + to * this.#slotBytes,
-          offset + from * this.#slotBytes,
-          bytes,
-        );
+    for (const head of this.#heads) {
+      for (const [start, end] of (head.layer.isWindowed && windows) || [[0, whole]]) {
+        const bytes = Math.max(0, Math.min(end, whole) - start) * head.layer.positionBytes;
+        this.#memory.copyWithin(placeOf(head, to, start), placeOf(head, from, start), bytes);
       }
-    });
+    }
   }
 
   #discard({ slot, start, end, isWindowed: onlyWindowed }: SlotDiscard): void {
     if (start === 0 && !onlyWindowed) {
-      for (let index = 0; index < 2 * this.shape.numLayers; index++) {
-        this.#memory.discard(index * this.#tensorBytes + slot * this.#slotBytes, this.#slotBytes);
+      for (const { start: tensor, slotBytes, tensorBytes } of this.#layers) {
+        this.#memory.discard(tensor + slot * slotBytes, slotBytes);
+        this.#memory.discard(tensor + tensorBytes + slot * slotBytes, slotBytes);
       }
       return;
     }
-    const bytes = (end - start) * this.#positionBytes;
-    this.#forEachHead((base, isWindowed) => {
-      if (onlyWindowed && !isWindowed) return;
-      const offset = base + slot * this.#slotBytes + start * this.#positionBytes;
-      this.#memory.discard(offset, bytes);
-    });
-  }
-
-  /** Calls back with the offset, in slot 0, of every head of every tensor, and whether its layer has a window. */
-  #forEachHead(visit: (byteOffset: number, isWindowed: boolean) => void): void {
-    for (let index = 0; index < 2 * this.shape.numLayers; index++) {
-      const isWindowed = this.shape.isWindowed[index >> 1] ?? false;
-      for (let head = 0; head < this.shape.numKvHeads; head++) {
-        visit(index * this.#tensorBytes + head * this.#headBytes, isWindowed);
-      }
+    for (const head of this.#heads) {
+      if (onlyWindowed && !head.layer.isWindowed) continue;
+      const bytes = (end - start) * head.layer.positionBytes;
+      this.#memory.discard(placeOf(head, slot, start), bytes);
     }
   }
 
   release(): void {
     this.#memory.release();
   }
+}
+
+function kvBytesOf(shape: KvShape): number {
+  return shape.numSlots * bytesOfPositions(shape, shape.capacity);
+}
+
+/** Tensors of layers, one after the other. */
+function layerPlaces({
+  elementType,
+  heads,
+  capacity,
+  numSlots,
+  isWindowed,
+}: KvShape): LayerPlace[] {
+  let next = 0;
+  return heads.map((each, layer) => {
+    const positionBytes = tensorByteLength(elementType, [each.headDim]);
+    const headBytes = capacity * positionBytes;
+    const slotBytes = each.numKvHeads * headBytes;
+    const tensorBytes = numSlots * slotBytes;
+    const start = next;
+    next += 2 * tensorBytes;
+    const bytes = { positionBytes, headBytes, slotBytes, tensorBytes };
+    return { heads: each, start, ...bytes, isWindowed: isWindowed[layer] ?? false };
+  });
+}
+
+/** A layer's heads of keys, then those of values. */
+function headPlaces(layer: LayerPlace): HeadPlace[] {
+  const { heads, start, headBytes, tensorBytes } = layer;
+  return [start, start + tensorBytes].flatMap((tensor) =>
+    Array.from({ length: heads.numKvHeads }, (_, head) => ({
+      start: tensor + head * headBytes,
+      layer,
+    })),
+  );
+}
+
+/** Offset of a position of a head, in bytes. */
+function placeOf({ start, layer }: HeadPlace, slot: number, position: number): number {
+  return start + slot * layer.slotBytes + position * layer.positionBytes;
 }

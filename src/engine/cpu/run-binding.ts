@@ -72,10 +72,11 @@ export class RunBinding {
     this.#sink = hidden;
     states?.pools.bind(this.#binding);
     const layers = kvLayers(session.inputs.map(({ name }) => name));
-    const decoding = new SlotGroup(this.#binding, storage, '', states, layers);
-    this.#groups = prefilling
-      ? [decoding, new SlotGroup(this.#binding, prefilling, 'prefill.', states, layers)]
-      : [decoding];
+    const outputs = session.outputs.map(({ name }) => name);
+    const groupOf = (cache: KvStorage, prefix: string) =>
+      new SlotGroup(this.#binding, cache, prefix, states, layers, outputs);
+    const decoding = groupOf(storage, '');
+    this.#groups = prefilling ? [decoding, groupOf(prefilling, 'prefill.')] : [decoding];
   }
 
   /** @throws RangeError when the graph has fewer groups */

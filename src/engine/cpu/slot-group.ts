@@ -1,4 +1,4 @@
-import { type KvLayers, kvNames } from '../../model/graph/kv-names.ts';
+import { type KvLayers, kvNames, sameMemory } from '../../model/graph/kv-names.ts';
 import type { IoBinding } from '../../ort/io-binding.ts';
 import { Tensor } from '../../ort/tensor.ts';
 import { isEmbedding } from '../prompt-embeddings.ts';
@@ -31,7 +31,8 @@ export class SlotGroup {
   readonly #storage: KvStorage;
   readonly #prefix: string;
   readonly #pastNames: readonly string[];
-  readonly #presentNames: readonly string[];
+  /** By tensor, several where layers read the keys and values of another. */
+  readonly #presentNames: readonly (readonly string[])[];
   readonly #totalSequenceLength = new Int32Array(1);
   readonly #total: Tensor;
   readonly #written: WrittenSegment[] = [];
@@ -48,13 +49,15 @@ export class SlotGroup {
   /**
    * @param prefix of the group's names in the graph
    * @param layers of the cache that the graph has; all if left out
+   * @param outputs names of all of the graph's, if several may be the same memory
    */
   constructor(
     binding: IoBinding,
     storage: KvStorage,
     prefix: string,
     states: RunStates | null = null,
-    layers: KvLayers = { first: 0, count: storage.shape.numLayers },
+    layers: KvLayers = { first: 0, count: storage.shape.heads.length },
+    outputs: readonly string[] = [],
   ) {
     this.#binding = binding;
     this.#storage = storage;
@@ -64,7 +67,9 @@ export class SlotGroup {
     this.#layers = layers;
     const { first, count } = layers;
     this.#pastNames = kvNames('past_key_values', count, first).map((name) => prefix + name);
-    this.#presentNames = kvNames('present', count, first).map((name) => prefix + name);
+    this.#presentNames = kvNames('present', count, first).map((name) =>
+      sameMemory(outputs, prefix + name),
+    );
     this.#total = Tensor.over('int32', [], this.#totalSequenceLength);
     binding.bindInput(`${prefix}total_sequence_length`, this.#total);
   }
@@ -79,7 +84,7 @@ export class SlotGroup {
     this.#binding.bindInput(`${this.#prefix}seqlens_k`, seqlensK);
     for (const [index, tensor] of kv.entries()) {
       this.#binding.bindInput(this.#pastNames[index] ?? '', tensor);
-      this.#binding.bindOutput(this.#presentNames[index] ?? '', tensor);
+      for (const name of this.#presentNames[index] ?? []) this.#binding.bindOutput(name, tensor);
     }
     for (const tensor of before) tensor.release();
     this.#slotTensors = [...kv, seqlensK];

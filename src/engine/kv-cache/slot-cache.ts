@@ -281,7 +281,7 @@ export class SlotCache implements KvCache, SlotTable {
         const slot = this.#slots[index];
         if (!slot || saltOf(slot) !== salt) continue;
         const shared = provenLength(wanted, commonLength(wanted, tokenIdsOf(slot)));
-        const whole = this.#states?.longest(salt, wanted, shared) ?? shared;
+        const whole = this.#states?.longestShared(sequence, salt, shared) ?? shared;
         const length = this.#windows?.longest(wanted, index, whole) ?? whole;
         if (length >= BLOCK_SIZE && length > (best?.length ?? 0)) best = { slot, length };
       }

@@ -39,18 +39,17 @@ export function openTier(
   });
 }
 
-/** All that a block's bytes depend on but its text. */
+/** All that a block's bytes depend on but its text; of layers that differ the model tells the rest. */
 function originOf({ contentId, manifest }: BuiltModel, shape: KvShape): BlockOrigin {
   const { precision, kernels, kvCacheDtype } = manifest;
-  const { numLayers, numKvHeads, headDim } = shape;
+  const { heads } = shape;
   return {
     model: contentId,
     precision,
     kernels,
     kvCacheDtype,
-    numLayers,
-    numKvHeads,
-    headDim,
+    numLayers: heads.length,
+    ...heads[0],
     blockTokens: TIER_BLOCK,
     runtime: ortVersion(),
   };

@@ -27,7 +27,7 @@ import type { StateCache } from '../states/state-cache.ts';
 import type { Decoder } from '../step.ts';
 import { openPaged } from './open-paged.ts';
 import { openSlots } from './open-slots.ts';
-import { refuseWithStates } from './refuse-states.ts';
+import { refuseOptions } from './refuse-options.ts';
 import type { EngineInfo, EngineOptions, SpeculativeOptions } from './protocol.ts';
 
 /** An engine and the parts of it that own something. */
@@ -56,7 +56,7 @@ export function openEngine(
   inheritedMemory: number | null = null,
 ): OpenedEngine {
   const { model, device = CPU_DEVICE, attention, grammarVocabulary: vocabulary } = options;
-  refuseWithStates(options);
+  refuseOptions(options);
   const threads = options.threads || usableCores();
   const session = { intraOpThreads: threads };
   const blocks = options.blockEvents === true ? new BlockLog() : null;

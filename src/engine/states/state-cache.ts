@@ -16,7 +16,7 @@ export interface StateCacheOptions {
   readonly numRows: number;
   /** Tokens between the snapshots of a text. */
   readonly spacing: number;
-  /** Tokens of the shortest text that a snapshot is of any use for. */
+  /** Fewest tokens that a snapshot is to save: those of the shortest text that it is of any use for. */
   readonly minLength: number;
   /** Keep snapshots for prompts that begin alike. */
   readonly prefixCaching?: boolean;
@@ -30,6 +30,8 @@ interface Progress {
   /** Row that a run writes the state after `nextPosition` tokens to; NO_ROW before the first run. */
   next: number;
   nextPosition: number;
+  /** Tokens that another text begins with, too: place of a snapshot. 0 if it has none. */
+  readonly branch: number;
   /** Text of the last snapshot on the way. */
   text: SharedText | null;
 }
@@ -52,6 +54,8 @@ export class StateCache {
   readonly #minLength: number;
   readonly #prefixCaching: boolean;
   readonly #running = new Map<Sequence, Progress>();
+  /** Most tokens that a sequence was found to share with another text. */
+  readonly #shared = new WeakMap<Sequence, number>();
 
   constructor({ numRows, spacing, minLength, prefixCaching = true }: StateCacheOptions) {
     this.rows = new StateRows(numRows);
@@ -74,10 +78,30 @@ export class StateCache {
     return this.#snapshots.longest(salt, tokenIds, length)?.text.length ?? 0;
   }
 
+  /**
+   * Tokens that there is a state after, of `shared` that a sequence has in common with another text; may be 0. It
+   * leaves a snapshot where the two part: the next one that begins like both, with the same system prompt say, goes
+   * on from there.
+   */
+  longestShared(sequence: Sequence, salt: string, shared: number): number {
+    this.#shared.set(sequence, Math.max(shared, this.#shared.get(sequence) ?? 0));
+    return this.longest(salt, sequence.tokenIds(), shared);
+  }
+
   /** A sequence got a slot: it begins with the snapshot after its computed tokens. */
   begin(sequence: Sequence): void {
     const position = sequence.numComputedTokens;
-    const progress = { position, row: NO_ROW, next: NO_ROW, nextPosition: position, text: null };
+    const shared = this.#shared.get(sequence) ?? 0;
+    // Rounded, since the next words of two texts may be alike by chance, and a third one's are others.
+    const branch = shared - (shared % this.#minLength);
+    const progress = {
+      position,
+      row: NO_ROW,
+      next: NO_ROW,
+      nextPosition: position,
+      branch: branch - position < this.#minLength ? 0 : branch,
+      text: null,
+    };
     this.#running.set(sequence, position === 0 ? progress : { ...progress, ...this.#at(sequence) });
   }
 
@@ -108,8 +132,9 @@ export class StateCache {
     progress.row = progress.next;
     progress.position = progress.nextPosition;
     progress.next = NO_ROW;
-    const isBorder = progress.position % this.spacing === 0;
-    if (isBorder || progress.position === sequence.numPromptTokens) this.#keep(sequence, progress);
+    const { position, branch } = progress;
+    const isBorder = position % this.spacing === 0 || position === branch;
+    if (isBorder || position === sequence.numPromptTokens) this.#keep(sequence, progress);
   }
 
   /** Computed tokens of a sequence that its state is not after: a run begins with them. */
@@ -117,9 +142,11 @@ export class StateCache {
     return sequence.numComputedTokens - this.#progressOf(sequence).position;
   }
 
-  /** The first place of a snapshot after so many tokens. */
-  borderAfter(position: number): number {
-    return position - (position % this.spacing) + this.spacing;
+  /** The first place of a snapshot of a sequence after so many tokens. */
+  borderAfter(sequence: Sequence, position: number): number {
+    const { branch } = this.#progressOf(sequence);
+    const border = position - (position % this.spacing) + this.spacing;
+    return position < branch && branch < border ? branch : border;
   }
 
   /**
@@ -128,7 +155,7 @@ export class StateCache {
    */
   maxDraftTokens(sequence: Sequence): number {
     const { numTokens } = sequence;
-    return this.numBehind(sequence) > 0 ? 0 : this.borderAfter(numTokens - 1) - numTokens;
+    return this.numBehind(sequence) > 0 ? 0 : this.borderAfter(sequence, numTokens - 1) - numTokens;
   }
 
   /** A sequence gave up its slot. @param keep leave its state for reuse */

@@ -46,12 +46,12 @@ export class StatefulDecoder implements Decoder {
   }
 
   /** No snapshot is of a draft, which may be wrong. */
-  #isLong({ start, numTokens, draftTokenIds }: Segment): boolean {
-    return start + numTokens - draftTokenIds.length > this.#states.borderAfter(start);
+  #isLong({ sequence, start, numTokens, draftTokenIds }: Segment): boolean {
+    return start + numTokens - draftTokenIds.length > this.#states.borderAfter(sequence, start);
   }
 
   #upToBorder({ sequence, start }: Segment): Segment {
-    return segmentOf(sequence, this.#states.borderAfter(start) - start, start);
+    return segmentOf(sequence, this.#states.borderAfter(sequence, start) - start, start);
   }
 
   /**
@@ -60,7 +60,7 @@ export class StatefulDecoder implements Decoder {
    */
   #afterBorder(segment: Segment): Segment {
     const { sequence, start } = segment;
-    const border = this.#states.borderAfter(start);
+    const border = this.#states.borderAfter(sequence, start);
     sequence.numComputedTokens = border;
     this.#states.advance(sequence);
     return { ...segment, start: border, numTokens: segment.numTokens - (border - start) };

@@ -11,9 +11,9 @@ export const KEPT_WINDOWS = 2;
 export interface WindowShape {
   /** Longest window, in tokens: what the layers with one attend to. */
   readonly window: number;
-  /** Layers with keys and values, and how many of them have a window. */
-  readonly numLayers: number;
-  readonly numWindowed: number;
+  /** Elements of keys of a position in all layers, and in those with a window. */
+  readonly width: number;
+  readonly windowedWidth: number;
   /** Positions that get memory together. */
   readonly pageLength: number;
   /** Positions of a slot. */
@@ -59,14 +59,14 @@ export class WindowBudget implements SlotPages {
   readonly heldLength: number;
   /** Pages of a text's end and of kept windows. */
   readonly #windowPages: number;
-  /** Layers that keep every position. */
-  readonly #numWhole: number;
+  /** Elements of keys of a position in layers that keep every one. */
+  readonly #wholeWidth: number;
 
   constructor(shape: WindowShape) {
-    const { window, numLayers, numWindowed, pageLength, stepTokens, prefixCaching } = shape;
+    const { window, width, windowedWidth, pageLength, stepTokens, prefixCaching } = shape;
     const { margin = WINDOW_MARGIN, leastGivenBack = LEAST_GIVEN_BACK } = shape;
     this.shape = shape;
-    this.#numWhole = numLayers - numWindowed;
+    this.#wholeWidth = width - windowedWidth;
     const held = window + margin;
     this.heldLength = held;
     // Neither end of a range need be at a page.
@@ -78,21 +78,21 @@ export class WindowBudget implements SlotPages {
   pagesOf(numTokens: number): number {
     const pages = Math.ceil(numTokens / this.shape.pageLength);
     const ofAll = Math.min(pages, this.#windowPages);
-    return ofAll + Math.ceil(((pages - ofAll) * this.#numWhole) / this.shape.numLayers);
+    return ofAll + Math.ceil(((pages - ofAll) * this.#wholeWidth) / this.shape.width);
   }
 
   positionsOf(pages: number): number {
-    const { numLayers, pageLength, capacity } = this.shape;
+    const { width, pageLength, capacity } = this.shape;
     if (pages < this.#windowPages) return pages * pageLength;
-    const beyond = Math.floor(((pages - this.#windowPages) * numLayers) / this.#numWhole);
+    const beyond = Math.floor(((pages - this.#windowPages) * width) / this.#wholeWidth);
     const most = Math.ceil(capacity / pageLength);
-    return Math.min(this.#numWhole === 0 ? most : this.#windowPages + beyond, most) * pageLength;
+    return Math.min(this.#wholeWidth === 0 ? most : this.#windowPages + beyond, most) * pageLength;
   }
 
   /** Whether the longest texts take less memory than in layers that keep every position. */
   get saves(): boolean {
-    const { numWindowed, capacity, pageLength } = this.shape;
-    return numWindowed > 0 && this.#windowPages < Math.ceil(capacity / pageLength);
+    const { windowedWidth, capacity, pageLength } = this.shape;
+    return windowedWidth > 0 && this.#windowPages < Math.ceil(capacity / pageLength);
   }
 }
 

@@ -2,6 +2,7 @@
 import { ImageError } from '../../images/image-error.ts';
 import { numPixels } from '../../images/decode.ts';
 import { LIMITS } from '../../limits.ts';
+import { once } from '../../once.ts';
 import { download, DownloadError } from '../../net/download.ts';
 import type { Caller } from '../caller.ts';
 import type { ChatImage, ImagePart, ImageReader, ImageSource } from '../chat/chat-images.ts';
@@ -65,11 +66,11 @@ export class ImageSources {
     const files: RequestFiles = { known: new Map(), isOver: false };
     return {
       read: (parts, caller) => this.#readAll(parts, caller, files),
-      release: () => {
+      release: once(() => {
         for (const { client, bytes } of files.known.values()) this.#held.give(client, bytes);
         files.known.clear();
         files.isOver = true;
-      },
+      }),
     };
   }
 

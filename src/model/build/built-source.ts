@@ -14,7 +14,7 @@ import {
 } from '../graph/decoder-graph.ts';
 import { decoderStates } from '../graph/decoder-states.ts';
 import { seesWholeImages } from '../graph/image-ends.ts';
-import { kvWindows, numKvLayers } from '../graph/layer-kinds.ts';
+import { kvHeads, kvWindows, numKvLayers } from '../graph/layer-kinds.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import type { NumberFormats } from '../graph/number-formats.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
@@ -93,6 +93,7 @@ export function builtSource(
         predictionLayers: options.predicts ? 1 : undefined,
         numKvHeads: config.numKvHeads,
         headDim: config.headDim,
+        layerHeads: kvHeads(config),
         vocabSize: config.vocabSize,
         maxPositionEmbeddings: config.maxPositionEmbeddings,
         numParameters: countParameters(config),

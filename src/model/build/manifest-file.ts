@@ -27,6 +27,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   predictionLayers: size.optional(),
   numKvHeads: size,
   headDim: size,
+  layerHeads: z.array(z.object({ numKvHeads: size, headDim: size })).optional(),
   vocabSize: size,
   maxPositionEmbeddings: size,
   numParameters: size,

@@ -24,7 +24,7 @@ import { inspectSource, type ModelSource } from './model-source.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
 
 /** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 20;
+const FORMAT_VERSION = 21;
 
 /**
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights

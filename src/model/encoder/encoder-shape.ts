@@ -1,5 +1,5 @@
 /** Description of what an encoder computes, and names of its tensors: plain values, by which builds are told apart. */
-import type { Activation } from '../huggingface/config.ts';
+import type { Activation } from '../huggingface/activation.ts';
 import type { RopeScaling } from '../huggingface/rope-scaling.ts';
 
 export type LayerActivation =

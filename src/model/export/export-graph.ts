@@ -179,10 +179,12 @@ export function rewriteExport(
   const { numLayers, numKvHeads, numHeads, headDim, activationDtype } = facts;
   const graph = new GraphRewriter(parsed);
   const cacheType = kvScales ? 'int8' : activationDtype === 'float32' ? 'float' : activationDtype;
-  const cache = { numLayers, numKvHeads, headDim, type: cacheType } as const;
+  const heads = { numKvHeads, headDim };
+  const layers = { first: 0, count: numLayers };
+  const cache = { layers, headsOf: () => heads, type: cacheType, shared: [] } as const;
   graph.input('logits_index', 'int64', ['wanted']);
   declareSlotInputs(graph, groups, cache);
-  declareKvScales(graph, kvScales ?? [], facts);
+  declareKvScales(graph, kvScales ?? [], cache.headsOf);
   const packing = packTokens(graph, groups);
   const first = graph.initializer('tokens/first', 'int64', [1], BigInt64Array.of(0n));
   const ids = cast(graph, 'tokens/ids', packing.tokenIds, 'int64');

@@ -1,11 +1,19 @@
+import type { ExpertRules } from './expert-rules.ts';
 import type { DecoderSize, GgufTrait } from './gguf-names.ts';
 import type { LatentNames } from './latent.ts';
 import type { RecurrenceRules } from './recurrence.ts';
+import type { VariedLayers } from './varied-layers.ts';
 
 /**
  * When a linear layer has a bias: always, never, or if the flag of that name in config.json is set.
  */
-export type BiasRule = 'always' | 'never' | 'attention_bias' | 'attention_out_bias' | 'mlp_bias';
+export type BiasRule =
+  | 'always'
+  | 'never'
+  | 'attention_bias'
+  | 'attention_out_bias'
+  | 'mlp_bias'
+  | 'lm_head_bias';
 
 /** Norms of queries and keys: of each head by itself, or of all heads together. */
 export interface HeadNorms {
@@ -30,6 +38,8 @@ export interface ExpertTensorNames {
   readonly down: string;
   /** Correction that is added to scores before the highest are picked, in full: [experts]; null if they stay. */
   readonly correction: string | null;
+  /** Factors of experts' shares, in full: [experts]; left out if there are none. */
+  readonly factors?: string;
   /** Null where tokens share none. */
   readonly shared: SharedExpertNames | null;
 }
@@ -83,35 +93,6 @@ export interface LayerTensorNames {
   readonly experts: ExpertTensorNames | null;
 }
 
-/** How checkpoints hold the matrices of all of a layer's experts as one tensor [experts, ...]. */
-export interface StackedExperts {
-  /** Gates and ups; relative to the layer, in full. */
-  readonly gateUp: string;
-  readonly down: string;
-  /** Biases [experts, ...] of gates and ups; null if the experts have none. */
-  readonly gateUpBias: string | null;
-  readonly downBias: string | null;
-  /**
-   * Matrices are [out, in] with gates before ups, or [in, out] with each gate next to its up (if they
-   * are not quantized: then [out, in]).
-   */
-  readonly order: 'rows, gates first' | 'columns, alternating';
-}
-
-/** Properties of a family's experts. */
-export interface ExpertRules {
-  /** Whether the shares of a token's experts are made to add up to 1: always, or by that flag. */
-  readonly normalizesShares: 'always' | 'norm_topk_prob';
-  /** The function of a router's scores that shares are made of. */
-  readonly scoring: 'softmax' | 'sigmoid';
-  /** Whether router and experts have biases. */
-  readonly bias: boolean;
-  /** A correction of scores is [1, experts]. */
-  readonly correctionIsRow?: boolean;
-  /** Null where each matrix is a tensor by itself. */
-  readonly stacked: StackedExperts | null;
-}
-
 /**
  * Which layers attend to `sliding_window` tokens only, where config.json has no `layer_types`: all of
  * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but every
@@ -161,6 +142,8 @@ export interface Family {
   readonly names: Readonly<Record<string, string>>;
   /** Queries have as many values more, head by head after its own: sigmoids of them gate attention's output. */
   readonly gatesAttention?: true;
+  /** Left out where layers are alike. */
+  readonly varied?: VariedLayers;
   /** Null where no layer has experts. */
   readonly experts: ExpertRules | null;
   /** A layer is one of its parts alone: what mixes tokens, or an MLP (`mlp`) or experts (`moe`) by its layer type. */
@@ -262,6 +245,7 @@ export function layerTensorNames(family: Family, layer: number): LayerTensorName
       up: full(names.experts.up),
       down: full(names.experts.down),
       correction: fullOrNull(names.experts.correction),
+      ...(names.experts.factors !== undefined && { factors: full(names.experts.factors) }),
       shared: names.experts.shared && {
         gateUp: names.experts.shared.gateUp.map(full),
         down: full(names.experts.shared.down),

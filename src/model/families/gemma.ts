@@ -1,14 +1,14 @@
 import type { Family, GgufNames, KnownFamily, LayerTensorNames } from './family.ts';
 import { HEAD_NORMS, LLAMA, LLAMA_LAYER } from './llama.ts';
 
-const GEMMA_LAYER: LayerTensorNames = {
+export const GEMMA_LAYER: LayerTensorNames = {
   ...LLAMA_LAYER,
   attentionOutputNorm: 'post_attention_layernorm',
   mlpNorm: 'pre_feedforward_layernorm',
   mlpOutputNorm: 'post_feedforward_layernorm',
 };
 
-const GEMMA: Family = {
+export const GEMMA: Family = {
   ...LLAMA,
   modelType: 'gemma',
   bias: { ...LLAMA.bias, mlp: 'never' },

@@ -87,6 +87,16 @@ export const EXPERTS: ExpertTensorNames = {
   shared: null,
 };
 
+/** Experts as Mixtral names them. */
+export const BLOCK_SPARSE_EXPERTS: ExpertTensorNames = {
+  router: 'block_sparse_moe.gate',
+  gate: 'block_sparse_moe.experts.*.w1',
+  up: 'block_sparse_moe.experts.*.w3',
+  down: 'block_sparse_moe.experts.*.w2',
+  correction: null,
+  shared: null,
+};
+
 /** Experts that every token has besides its own, stored as one. */
 export const SHARED_EXPERTS: SharedExpertNames = {
   gateUp: ['mlp.shared_experts.gate_proj', 'mlp.shared_experts.up_proj'],

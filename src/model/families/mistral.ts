@@ -1,5 +1,5 @@
 import type { KnownFamily } from './family.ts';
-import { LLAMA, NO_BIAS, withLayer } from './llama.ts';
+import { BLOCK_SPARSE_EXPERTS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
 
 export const MISTRALS: readonly KnownFamily[] = [
   // GGUF files call it llama.
@@ -20,16 +20,7 @@ export const MISTRALS: readonly KnownFamily[] = [
         num_experts_per_tok: 2,
       },
       experts: { normalizesShares: 'always', scoring: 'softmax', bias: false, stacked: null },
-      tensors: withLayer({
-        experts: {
-          router: 'block_sparse_moe.gate',
-          gate: 'block_sparse_moe.experts.*.w1',
-          up: 'block_sparse_moe.experts.*.w3',
-          down: 'block_sparse_moe.experts.*.w2',
-          correction: null,
-          shared: null,
-        },
-      }),
+      tensors: withLayer({ experts: BLOCK_SPARSE_EXPERTS }),
     },
     gguf: { architecture: 'llama', ifFileHas: 'experts', pairsRows: true },
   },

@@ -1,5 +1,5 @@
 import type { KnownFamily } from './family.ts';
-import { BIAS_IN_LAYERS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
+import { BIAS_IN_LAYERS, BLOCK_SPARSE_EXPERTS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
 
 export const PHIS: readonly KnownFamily[] = [
   {
@@ -35,5 +35,23 @@ export const PHIS: readonly KnownFamily[] = [
       }),
     },
     gguf: { architecture: 'phi3' },
+  },
+  {
+    family: {
+      ...LLAMA,
+      modelType: 'phimoe',
+      bias: { ...LLAMA.bias, mlp: 'never', lmHead: 'lm_head_bias' },
+      norms: 'layer',
+      defaults: {
+        rms_norm_eps: 1e-5,
+        rope_theta: 1_000_000,
+        num_experts: 16,
+        num_experts_per_tok: 2,
+        router_jitter_noise: 0.01,
+      },
+      experts: { normalizesShares: 'always', scoring: 'sparse mixer', bias: false, stacked: null },
+      tensors: withLayer({ experts: BLOCK_SPARSE_EXPERTS }),
+    },
+    gguf: null,
   },
 ];

@@ -1,4 +1,5 @@
-import type { ExpertRules, Family, KnownFamily, SharedExpertNames } from './family.ts';
+import type { ExpertRules } from './expert-rules.ts';
+import type { Family, KnownFamily, SharedExpertNames } from './family.ts';
 import type { GatedDeltaNames, GatedDeltaRules } from './recurrence.ts';
 import { EXPERTS, HEAD_NORMS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
 

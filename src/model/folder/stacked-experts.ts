@@ -1,7 +1,7 @@
 import { E2M1_BLOCK, mxfp4Values } from '../quantized/mxfp4.ts';
 import { transposeInto } from '../huggingface/transpose.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import type { StackedExperts } from '../families/family.ts';
+import type { StackedExperts } from '../families/expert-rules.ts';
 import { requireFinite } from '../huggingface/finite.ts';
 import type { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import type { StoredIntegers, StoredLayout, WeightSource } from '../huggingface/weights.ts';

@@ -11,6 +11,8 @@ export interface Architecture extends GgufNames {
   readonly recurrentType: string | undefined;
   /** Layers are one part each; see Family. */
   readonly hasSingleBlocks: boolean;
+  /** Layers are not alike; see Family. */
+  readonly isVaried: boolean;
 }
 
 const ARCHITECTURES: readonly Architecture[] = KNOWN_FAMILIES.flatMap(({ family, gguf }) =>
@@ -22,6 +24,7 @@ const ARCHITECTURES: readonly Architecture[] = KNOWN_FAMILIES.flatMap(({ family,
           modelType: family.modelType,
           recurrentType: family.recurrence?.layerTypes[0],
           hasSingleBlocks: family.hasSingleBlocks === true,
+          isVaried: family.varied !== undefined,
         },
       ],
 );

@@ -19,9 +19,9 @@ export const DEQUANTIZE: Readonly<Record<string, Dequantize>> = {
   BF16: (bytes, target) =>
     bfloat16ToFloat32(new Uint16Array(bytes.buffer, bytes.byteOffset, target.length), target),
   ...Object.fromEntries(
-    Object.entries(INTEGER_TYPES).map(([name, { read, groupSize }]): [string, Dequantize] => [
+    Object.entries(INTEGER_TYPES).map(([name, type]): [string, Dequantize] => [
       name,
-      (bytes, target) => dequantize(read(bytes), groupSize, target),
+      (bytes, target) => dequantize(type.read(bytes), type, target),
     ]),
   ),
 };

@@ -6,6 +6,7 @@ import type { GgufMetadata } from './metadata.ts';
 import { latentFields } from './latent-fields.ts';
 import { layerFields, same } from './layer-fields.ts';
 import { stateFields } from './state-fields.ts';
+import { variedFields } from './varied-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
 
 /** A GGUF model's equivalent of a config.json. */
@@ -61,7 +62,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     hidden_size: hidden,
     num_hidden_layers: layers,
     num_attention_heads: heads,
-    ...layerFields(metadata, keys, path, architecture),
+    ...(!architecture.isVaried && layerFields(metadata, keys, path, architecture)),
     head_dim: headDim,
     max_position_embeddings: positions,
     rms_norm_eps:
@@ -105,6 +106,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     first_k_dense_replace: number('leading_dense_block_count'),
     n_shared_experts: number('expert_shared_count'),
     ...latent,
+    ...(architecture.isVaried && (await variedFields(file, name, layers))),
     ...architecture.extra?.({ layers, hidden, heads, headDim }),
   };
   // Fields that are missing must not hide a family's default.

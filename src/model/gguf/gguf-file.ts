@@ -117,6 +117,22 @@ export class GgufFile {
   }
 
   /**
+   * A matrix's blocks in pieces of whole rows. Each piece is valid until the next is asked for.
+   * @param numRows of the matrix
+   * @throws {ModelError} as `bytes`
+   */
+  async *rowPieces(name: string, numRows: number, index: number | null = null) {
+    const { file, offset, byteLength, type } = this.#require(name, index);
+    const rowBytes = byteLength / numRows;
+    const width = (rowBytes / type.blockBytes) * type.blockSize;
+    const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
+    const range = { offset, byteLength };
+    for await (const bytes of readPieces(file, range, rows * rowBytes, this.describe(name))) {
+      yield { bytes, rows: bytes.byteLength / rowBytes };
+    }
+  }
+
+  /**
    * A tensor's values as float32, row by row.
    * @param index as in `bytes`
    * @throws {ModelError} if there is no such tensor, or the file changed

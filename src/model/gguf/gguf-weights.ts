@@ -10,6 +10,7 @@ import { ModelError } from '../model-error.ts';
 import { withRows } from '../quantize/stored-blocks.ts';
 import type { Architecture } from './architectures.ts';
 import { GgufFile } from './gguf-file.ts';
+import type { GgufTensor } from './gguf-header.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
 import { expandingMatrix, latentParts } from './latent-tensors.ts';
 import { type StoredOrder, storedOrder } from './stored-order.ts';
@@ -83,16 +84,47 @@ export class GgufWeights implements WeightSource {
 
   async integers(name: string, shape: readonly number[]): Promise<StoredIntegers> {
     const { place, stored, expert, tensor } = this.#require(name, shape);
-    const integers = integersOf(tensor.type.name, await this.#file.bytes(stored, expert));
-    const order = this.#orderOf(place);
     const [rows = 0] = shape;
+    const bytes = await this.#file.bytes(stored, expert);
+    const integers = this.#integersIn(bytes, stored, tensor, { rows, first: 0 });
+    const order = this.#orderOf(place);
+    return order === null ? integers : withRows(integers, rows * order.perRow, order.placeOf);
+  }
+
+  async *integerPieces(
+    name: string,
+    shape: readonly number[],
+  ): AsyncGenerator<StoredIntegers, void> {
+    const { place, stored, expert, tensor } = this.#require(name, shape);
+    if (this.#orderOf(place) !== null) {
+      yield await this.integers(name, shape);
+      return;
+    }
+    const [count = 0] = shape;
+    let first = 0;
+    for await (const { bytes, rows } of this.#file.rowPieces(stored, count, expert)) {
+      yield this.#integersIn(bytes, stored, tensor, { rows, first });
+      first += rows;
+    }
+  }
+
+  /** @throws {ModelError} if a scale or an offset is not finite */
+  #integersIn(
+    bytes: Uint8Array<ArrayBuffer>,
+    stored: string,
+    { type }: GgufTensor,
+    { rows, first }: { readonly rows: number; readonly first: number },
+  ): StoredIntegers {
+    const integers = integersOf(type.name, bytes);
+    const perRow = integers.scales.length / rows;
     const ofBlocks = {
       what: this.#file.describe(stored),
-      shape: [rows, integers.scales.length / rows],
+      shape: [rows, perRow],
+      first: first * perRow,
     };
     requireFinite(integers.scales, { ...ofBlocks, kind: 'scale' });
     if (integers.offsets) requireFinite(integers.offsets, { ...ofBlocks, kind: 'offset' });
-    return order === null ? integers : withRows(integers, rows * order.perRow, order.placeOf);
+    return integers;
   }
 
   async close(): Promise<void> {

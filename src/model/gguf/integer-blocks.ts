@@ -1,6 +1,7 @@
-/** Content of a tensor's blocks: a weight is integer * scale + min, each rounded to float32. */
+/** Content of a tensor's blocks: a weight is (integer - zero) * scale + min, each rounded to float32. */
 export interface IntegerBlocks {
-  readonly integers: Int8Array;
+  /** From 0 on. */
+  readonly integers: Uint8Array<ArrayBuffer>;
   /** One for as many neighbours as the type says, see INTEGER_TYPES. */
   readonly scales: Float32Array;
   /** One for as many neighbours; null in types without. */
@@ -13,7 +14,9 @@ export interface IntegerType {
   readonly groupSize: number;
   /** Bits that all integers fit into. */
   readonly bits: 4 | 8;
-  /** About the middle of its integers: 0, unless they are from 0 on. */
+  /** Integer that stands for 0, but for a minimum. */
+  readonly zero: number;
+  /** About the middle of its integers: as `zero`, unless there are minimums. */
   readonly middle: number;
   /** @param bytes whole blocks */
   readonly read: (bytes: Uint8Array<ArrayBuffer>) => IntegerBlocks;
@@ -22,18 +25,18 @@ export interface IntegerType {
 /** Writes the weights that blocks hold, as ggml's reference computes them. */
 export function dequantize(
   { integers, scales, mins }: IntegerBlocks,
-  groupSize: number,
+  { groupSize, zero }: IntegerType,
   target: Float32Array,
 ): void {
   for (const [group, scale] of scales.entries()) {
     const end = (group + 1) * groupSize;
     if (mins === null) {
-      for (let i = group * groupSize; i < end; i++) target[i] = scale * (integers[i] ?? 0);
+      for (let i = group * groupSize; i < end; i++) target[i] = scale * ((integers[i] ?? 0) - zero);
       continue;
     }
     const min = mins[group] ?? 0;
     for (let i = group * groupSize; i < end; i++) {
-      target[i] = Math.fround(scale * (integers[i] ?? 0)) + min;
+      target[i] = Math.fround(scale * ((integers[i] ?? 0) - zero)) + min;
     }
   }
 }

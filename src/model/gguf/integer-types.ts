@@ -8,6 +8,7 @@ import {
 import type { IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
 import { TABLE_TYPES } from './table-types.ts';
+import { NIBBLES, viewOf } from './words.ts';
 
 const BLOCK = 32;
 const HALF_BLOCK = 16;
@@ -18,18 +19,18 @@ export const INTEGER_TYPES: Readonly<Record<string, IntegerType>> = {
   Q4_1: nibbles(4, { blockBytes: 20, hasMin: true, hasFifth: false }),
   Q5_0: nibbles(8, { blockBytes: 22, hasMin: false, hasFifth: true }),
   Q5_1: nibbles(8, { blockBytes: 24, hasMin: true, hasFifth: true }),
-  Q8_0: { groupSize: BLOCK, bits: 8, middle: 0, read: integersOfQ8 },
-  Q2_K: { groupSize: 16, bits: 4, middle: 2, read: integersOfQ2 },
-  Q3_K: { groupSize: 16, bits: 4, middle: 0, read: integersOfQ3 },
-  Q4_K: { groupSize: 32, bits: 4, middle: 8, read: integersOfQ4 },
-  Q5_K: { groupSize: 32, bits: 8, middle: 16, read: integersOfQ5 },
-  Q6_K: { groupSize: 16, bits: 8, middle: 0, read: integersOfQ6 },
+  Q8_0: { groupSize: BLOCK, bits: 8, zero: 128, middle: 128, read: integersOfQ8 },
+  Q2_K: { groupSize: 16, bits: 4, zero: 0, middle: 2, read: integersOfQ2 },
+  Q3_K: { groupSize: 16, bits: 4, zero: 4, middle: 4, read: integersOfQ3 },
+  Q4_K: { groupSize: 32, bits: 4, zero: 0, middle: 8, read: integersOfQ4 },
+  Q5_K: { groupSize: 32, bits: 8, zero: 0, middle: 16, read: integersOfQ5 },
+  Q6_K: { groupSize: 16, bits: 8, zero: 32, middle: 32, read: integersOfQ6 },
   ...TABLE_TYPES,
 };
 
 interface NibbleBlocks {
   readonly blockBytes: number;
-  /** A float16 is added; without it integers are around 0. */
+  /** A float16 is added; without it integers are around their middle. */
   readonly hasMin: boolean;
   /** A word with each value's fifth bit. */
   readonly hasFifth: boolean;
@@ -38,36 +39,46 @@ interface NibbleBlocks {
 /** A scale, a minimum or none, fifth bits or none; the first half of a block in the low nibbles. */
 function nibbles(bits: 4 | 8, { blockBytes, hasMin, hasFifth }: NibbleBlocks): IntegerType {
   const middle = hasFifth ? 16 : 8;
-  const zero = hasMin ? 0 : middle;
   const packed = blockBytes - HALF_BLOCK;
   const read = (bytes: Uint8Array<ArrayBuffer>): IntegerBlocks => {
     const scales = strideHalves(bytes, blockBytes, 0);
-    const integers = new Int8Array(scales.length * BLOCK);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const integers = new Uint8Array(scales.length * BLOCK);
+    const fours = new Int32Array(integers.buffer);
+    const view = viewOf(bytes);
     for (let block = 0; block < scales.length; block++) {
-      const start = block * blockBytes;
-      const fifth = hasFifth ? view.getUint32(start + packed - 4, true) : 0;
-      for (let i = 0; i < HALF_BLOCK; i++) {
-        const byte = bytes[start + packed + i] ?? 0;
-        const at = block * BLOCK + i;
-        integers[at] = ((byte & 15) | (((fifth >>> i) & 1) << 4)) - zero;
-        integers[at + HALF_BLOCK] =
-          ((byte >> 4) | (((fifth >>> (i + HALF_BLOCK)) & 1) << 4)) - zero;
+      const start = block * blockBytes + packed;
+      const fifth = hasFifth ? view.getInt32(start - 4, true) : 0;
+      const at = (block * BLOCK) / 4;
+      for (let i = 0; i < HALF_BLOCK / 4; i++) {
+        const word = view.getInt32(start + 4 * i, true);
+        const [low, high] = [fifth >>> (4 * i), fifth >>> (HALF_BLOCK + 4 * i)];
+        fours[at + i] = (word & NIBBLES) | (spread(low) << 4);
+        fours[at + HALF_BLOCK / 4 + i] = ((word >>> 4) & NIBBLES) | (spread(high) << 4);
       }
     }
     return { integers, scales, mins: hasMin ? strideHalves(bytes, blockBytes, 2) : null };
   };
-  return { groupSize: BLOCK, bits, middle: middle - zero, read };
+  return { groupSize: BLOCK, bits, zero: hasMin ? 0 : middle, middle, read };
+}
+
+/** The lowest four bits of a number as the lowest bits of four bytes. */
+function spread(bits: number): number {
+  return ((bits & 15) * 0x00204081) & 0x01010101;
 }
 
 function integersOfQ8(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   const blockBytes = 34;
   const scales = strideHalves(bytes, blockBytes, 0);
-  const integers = new Int8Array(scales.length * BLOCK);
-  const signed = new Int8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const integers = new Uint8Array(scales.length * BLOCK);
+  const fours = new Int32Array(integers.buffer);
+  const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes + 2;
-    integers.set(signed.subarray(start, start + BLOCK), block * BLOCK);
+    const at = (block * BLOCK) / 4;
+    for (let i = 0; i < BLOCK / 4; i++) {
+      // To flip the highest bit of a byte is to add 128 to it.
+      fours[at + i] = view.getInt32(start + 4 * i, true) ^ 0x80808080;
+    }
   }
   return { integers, scales, mins: null };
 }

@@ -1,15 +1,21 @@
 import type { IntegerBlocks } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
+import { NIBBLES, viewOf } from './words.ts';
 
 /** Values of a block, in all types here. */
 const BLOCK = 256;
 
+/** The lowest bit, and the lowest two, of four bytes. */
+const ONES = 0x01010101;
+const PAIRS = 0x03030303;
+
 /** 16 values share a 4-bit scale and a 4-bit minimum. */
-export function integersOfQ2(bytes: Uint8Array): IntegerBlocks {
+export function integersOfQ2(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   const blockBytes = 84;
   const scales = strideHalves(bytes, blockBytes, 80);
   const mins = strideHalves(bytes, blockBytes, 82);
   const parts = new Parts(scales.length, 16);
+  const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
     const values = start + 16;
@@ -19,9 +25,9 @@ export function integersOfQ2(bytes: Uint8Array): IntegerBlocks {
       parts.min(block, part, (mins[block] ?? 0) * (packed >> 4));
       const from = values + lowBitsAt(part);
       const shift = lowBitsShift(part);
-      const at = block * BLOCK + part * 16;
-      for (let i = 0; i < 16; i++) {
-        parts.integers[at + i] = ((bytes[from + i] ?? 0) >> shift) & 3;
+      const at = (block * BLOCK + part * 16) / 4;
+      for (let i = 0; i < 4; i++) {
+        parts.fours[at + i] = (view.getInt32(from + 4 * i, true) >>> shift) & PAIRS;
       }
     }
   }
@@ -29,10 +35,11 @@ export function integersOfQ2(bytes: Uint8Array): IntegerBlocks {
 }
 
 /** 16 values share a 6-bit scale; each value's third bit is apart from the others. */
-export function integersOfQ3(bytes: Uint8Array): IntegerBlocks {
+export function integersOfQ3(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   const blockBytes = 110;
   const scales = strideHalves(bytes, blockBytes, 108);
   const parts = new Parts(scales.length, 16);
+  const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
     const values = start + 32;
@@ -44,10 +51,11 @@ export function integersOfQ3(bytes: Uint8Array): IntegerBlocks {
       const from = values + lowBitsAt(part);
       const shift = lowBitsShift(part);
       const thirdBits = start + (part % 2) * 16;
-      const at = block * BLOCK + part * 16;
-      for (let i = 0; i < 16; i++) {
-        const third = ((bytes[thirdBits + i] ?? 0) >> (part >> 1)) & 1;
-        parts.integers[at + i] = ((((bytes[from + i] ?? 0) >> shift) & 3) | (third << 2)) - 4;
+      const at = (block * BLOCK + part * 16) / 4;
+      for (let i = 0; i < 4; i++) {
+        const third = (view.getInt32(thirdBits + 4 * i, true) >>> (part >> 1)) & ONES;
+        const two = (view.getInt32(from + 4 * i, true) >>> shift) & PAIRS;
+        parts.fours[at + i] = two | (third << 2);
       }
     }
   }
@@ -64,57 +72,63 @@ function lowBitsShift(part: number): number {
 }
 
 /** 32 values share a 6-bit scale and a 6-bit minimum. */
-export function integersOfQ4(bytes: Uint8Array): IntegerBlocks {
+export function integersOfQ4(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   return integersOfParts(bytes, { blockBytes: 144, hasFifth: false });
 }
 
 /** Blocks as in Q4; each value's fifth bit is apart from the others. */
-export function integersOfQ5(bytes: Uint8Array): IntegerBlocks {
+export function integersOfQ5(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   return integersOfParts(bytes, { blockBytes: 176, hasFifth: true });
 }
 
 function integersOfParts(
-  bytes: Uint8Array,
+  bytes: Uint8Array<ArrayBuffer>,
   { blockBytes, hasFifth }: { readonly blockBytes: number; readonly hasFifth: boolean },
 ): IntegerBlocks {
   const scales = strideHalves(bytes, blockBytes, 0);
   const mins = strideHalves(bytes, blockBytes, 2);
   const parts = new Parts(scales.length, 32);
+  const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
     const fifthBits = start + 16;
     const values = fifthBits + (hasFifth ? 32 : 0);
     for (let part = 0; part < 8; part++) {
-      const { scale, min } = scaleAndMin(bytes, start + 4, part);
-      parts.scale(block, part, (scales[block] ?? 0) * scale);
-      parts.min(block, part, (mins[block] ?? 0) * min);
+      parts.scale(block, part, (scales[block] ?? 0) * scaleOf(bytes, start + 4, part));
+      parts.min(block, part, (mins[block] ?? 0) * minOf(bytes, start + 4, part));
       const from = values + (part >> 1) * 32;
       const shift = (part % 2) * 4;
-      const at = block * BLOCK + part * 32;
-      for (let i = 0; i < 32; i++) {
-        const fifth = hasFifth ? ((bytes[fifthBits + i] ?? 0) >> part) & 1 : 0;
-        parts.integers[at + i] = (((bytes[from + i] ?? 0) >> shift) & 15) | (fifth << 4);
+      const at = (block * BLOCK + part * 32) / 4;
+      for (let i = 0; i < 8; i++) {
+        const fifth = hasFifth ? (view.getInt32(fifthBits + 4 * i, true) >>> part) & ONES : 0;
+        const low = (view.getInt32(from + 4 * i, true) >>> shift) & NIBBLES;
+        parts.fours[at + i] = low | (fifth << 4);
       }
     }
   }
   return parts;
 }
 
-/** Eight scales and eight minimums of 6 bits in 12 bytes: the last four have their high bits apart. */
-function scaleAndMin(bytes: Uint8Array, start: number, part: number) {
-  const at = (index: number): number => bytes[start + index] ?? 0;
-  if (part < 4) return { scale: at(part) & 63, min: at(part + 4) & 63 };
-  return {
-    scale: (at(part + 4) & 15) | ((at(part - 4) >> 6) << 4),
-    min: (at(part + 4) >> 4) | ((at(part) >> 6) << 4),
-  };
+/** One of eight scales of 6 bits in 12 bytes: the last four have their high bits apart. */
+function scaleOf(bytes: Uint8Array, start: number, part: number): number {
+  const at = start + part;
+  if (part < 4) return (bytes[at] ?? 0) & 63;
+  return ((bytes[at + 4] ?? 0) & 15) | (((bytes[at - 4] ?? 0) >> 6) << 4);
+}
+
+/** One of eight minimums that are beside the scales. */
+function minOf(bytes: Uint8Array, start: number, part: number): number {
+  const at = start + part;
+  if (part < 4) return (bytes[at + 4] ?? 0) & 63;
+  return ((bytes[at + 4] ?? 0) >> 4) | (((bytes[at] ?? 0) >> 6) << 4);
 }
 
 /** 16 values share an 8-bit scale; each value's upper two bits are apart from the lower four. */
-export function integersOfQ6(bytes: Uint8Array): IntegerBlocks {
+export function integersOfQ6(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
   const blockBytes = 210;
   const scales = strideHalves(bytes, blockBytes, 208);
   const parts = new Parts(scales.length, 16);
+  const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
     const upper = start + 128;
@@ -127,11 +141,11 @@ export function integersOfQ6(bytes: Uint8Array): IntegerBlocks {
       const lowerAt = start + half * 64 + (quarter % 2) * 32 + within;
       const lowerShift = quarter < 2 ? 0 : 4;
       const upperAt = upper + half * 32 + within;
-      const at = block * BLOCK + part * 16;
-      for (let i = 0; i < 16; i++) {
-        const low = ((bytes[lowerAt + i] ?? 0) >> lowerShift) & 15;
-        const high = ((bytes[upperAt + i] ?? 0) >> (2 * quarter)) & 3;
-        parts.integers[at + i] = (low | (high << 4)) - 32;
+      const at = (block * BLOCK + part * 16) / 4;
+      for (let i = 0; i < 4; i++) {
+        const low = (view.getInt32(lowerAt + 4 * i, true) >>> lowerShift) & NIBBLES;
+        const high = (view.getInt32(upperAt + 4 * i, true) >>> (2 * quarter)) & PAIRS;
+        parts.fours[at + i] = low | (high << 4);
       }
     }
   }
@@ -140,14 +154,17 @@ export function integersOfQ6(bytes: Uint8Array): IntegerBlocks {
 
 /** Blocks of parts that have scales of their own. */
 class Parts implements IntegerBlocks {
-  readonly integers: Int8Array;
+  readonly integers: Uint8Array<ArrayBuffer>;
+  /** The integers, four to a word. */
+  readonly fours: Int32Array;
   readonly scales: Float32Array;
   #mins: Float32Array | null = null;
   readonly #perBlock: number;
 
   constructor(numBlocks: number, partSize: number) {
     this.#perBlock = BLOCK / partSize;
-    this.integers = new Int8Array(numBlocks * BLOCK);
+    this.integers = new Uint8Array(numBlocks * BLOCK);
+    this.fours = new Int32Array(this.integers.buffer);
     this.scales = new Float32Array(numBlocks * this.#perBlock);
   }
 

@@ -6,6 +6,8 @@ import { strideHalves } from './stride-halves.ts';
 const GROUP = 32;
 /** Bytes that they take; the first half of them is in the low nibbles. */
 const GROUP_BYTES = 16;
+/** Integer that stands for 0. */
+const ZERO = 128;
 
 /** As MXFP4's table, of 4-bit floats, is when it is doubled. */
 const DOUBLED_E2M1 = Int8Array.from(E2M1, (value) => 2 * value);
@@ -35,22 +37,23 @@ interface TableBlocks {
 
 function inTable(table: Int8Array, { headBytes, groups, scalesOf }: TableBlocks): IntegerType {
   const blockBytes = headBytes + groups * GROUP_BYTES;
+  const unsigned = Uint8Array.from(table, (value) => value + ZERO);
   const read = (bytes: Uint8Array): IntegerBlocks => {
     const scales = scalesOf(bytes);
-    const integers = new Int8Array(scales.length * GROUP);
+    const integers = new Uint8Array(scales.length * GROUP);
     for (let group = 0; group < scales.length; group++) {
       const block = Math.floor(group / groups);
       const from = block * blockBytes + headBytes + (group % groups) * GROUP_BYTES;
       const to = group * GROUP;
       for (let i = 0; i < GROUP_BYTES; i++) {
         const byte = bytes[from + i] ?? 0;
-        integers[to + i] = table[byte & 15] ?? 0;
-        integers[to + GROUP_BYTES + i] = table[byte >> 4] ?? 0;
+        integers[to + i] = unsigned[byte & 15] ?? 0;
+        integers[to + GROUP_BYTES + i] = unsigned[byte >> 4] ?? 0;
       }
     }
     return { integers, scales, mins: null };
   };
-  return { groupSize: GROUP, bits: 8, middle: 0, read };
+  return { groupSize: GROUP, bits: 8, zero: ZERO, middle: ZERO, read };
 }
 
 function powersOfTwo(bytes: Uint8Array): Float32Array {

@@ -5,8 +5,9 @@ import {
   layerTensorNames,
   ofLayer,
 } from '../families/family.ts';
-import { expertsOf } from '../graph/expert-layers.ts';
-import { attends, hasMlp, recurrenceOf } from '../graph/layer-kinds.ts';
+import { expertsOf, hasDenseMlp } from '../graph/expert-layers.ts';
+import type { VariedLayers } from '../families/varied-layers.ts';
+import { attends, recurrenceOf } from '../graph/layer-kinds.ts';
 import type { Architecture } from './architectures.ts';
 import { addRecurrence } from './state-names.ts';
 import type { AddPlace, TensorPlace } from './tensor-place.ts';
@@ -34,6 +35,10 @@ export function tensorPlaces(
   add(positions, 'position_embd', 'matrix');
   add(finalNorm, lastNorm, 'norm');
   add(lmHead, 'output', 'matrix');
+  const { inputs } = family.varied ?? {};
+  add(inputs?.embedding, 'per_layer_token_embd', 'matrix');
+  add(inputs?.projection, 'per_layer_model_proj', 'matrix');
+  add(inputs?.projectionNorm, 'per_layer_proj_norm', 'norm');
   for (let layer = 0; layer < numLayers; layer++) {
     const names = layerTensorNames(family, layer);
     const block = (to: string) => `blk.${layer}.${to}`;
@@ -53,20 +58,25 @@ export function tensorPlaces(
       add(names.mlpNorm, block(mlpNorm), 'norm');
     }
     add(names.mlpOutputNorm, block('post_ffw_norm'), 'norm');
-    if (!hasMlp(config, layer)) continue;
-    if (names.experts === null || expertsOf(config, layer) === null) {
+    if (family.varied !== undefined) {
+      addVaried(family.varied, (name) => ofLayer(family, layer, name), block, add);
+    }
+    if (hasDenseMlp(config, layer)) {
       const [gate, up] = names.gateUp;
       // Where they are one matrix it has the second's name.
       add(gate, block(up === undefined ? 'ffn_up' : 'ffn_gate'), 'matrix');
       add(up, block('ffn_up'), 'matrix');
       add(names.down, block('ffn_down'), 'matrix');
-      continue;
     }
-    const { router, gate, up, down, correction, shared } = names.experts;
+    if (names.experts === null || expertsOf(config, layer) === null) continue;
+    const { router, gate, up, down, correction, factors, shared } = names.experts;
     add(router, block('ffn_gate_inp'), 'matrix');
     add(gate, block('ffn_gate_exps'), 'matrix');
-    add(up, block('ffn_up_exps'), 'matrix');
+    // Gates and ups, where they are one.
+    const isBoth = gate === null && family.gatesMlp;
+    add(up, block(isBoth ? 'ffn_gate_up_exps' : 'ffn_up_exps'), 'matrix');
     add(down, block('ffn_down_exps'), 'matrix');
+    add(factors, block('ffn_down_exps'), 'matrix', { suffix: '.scale' });
     add(correction, block('exp_probs_b'), 'matrix', { suffix: '.bias' });
     const [sharedGate, sharedUp] = shared?.gateUp ?? [];
     // Where there are no gates it has the second's name.
@@ -76,6 +86,24 @@ export function tensorPlaces(
     add(shared?.share, block('ffn_gate_inp_shexp'), 'matrix');
   }
   return places;
+}
+
+/** Adds the places of what layers have that are not alike. @param full of names relative to the layer */
+function addVaried(
+  { inputs, scalar, besideMlp }: VariedLayers,
+  full: (name: string) => string,
+  block: (name: string) => string,
+  add: AddPlace,
+): void {
+  add(full(inputs.gate), block('inp_gate'), 'matrix');
+  add(full(inputs.output), block('proj'), 'matrix');
+  add(full(inputs.norm), block('post_norm'), 'norm');
+  add(full(scalar), block('layer_output_scale'), 'matrix');
+  if (besideMlp === undefined) return;
+  add(full(besideMlp.mlpNorm), block('post_ffw_norm_1'), 'norm');
+  add(full(besideMlp.inputNorm), block('pre_ffw_norm_2'), 'norm');
+  add(full(besideMlp.outputNorm), block('post_ffw_norm_2'), 'norm');
+  add(full(besideMlp.routerScale), block('ffn_gate_inp'), 'matrix', { suffix: '.scale' });
 }
 
 /** Adds the places of tensors of attention from latents. @param full of names relative to the layer */

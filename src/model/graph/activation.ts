@@ -1,6 +1,6 @@
 import { MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
-import type { Activation } from '../huggingface/config.ts';
+import type { Activation } from '../huggingface/activation.ts';
 
 /** Activation of a decoder or a tower. */
 type AnyActivation = Activation | 'quick_gelu';

@@ -1,12 +1,14 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
+import { atLayer, numOwnParts } from '../huggingface/layer-heads.ts';
 import { layerTensorNames } from '../families/family.ts';
 import { fusedParts, type LinearLayer } from './linear.ts';
 
 /** Attention's linear layers: queries, keys and values side by side, and what comes after it. */
 export function attentionLayers(
-  config: DecoderConfig,
+  whole: DecoderConfig,
   layer: number,
 ): { readonly queryKeyValue: LinearLayer; readonly output: LinearLayer } {
+  const config = atLayer(whole, layer);
   const { numHeads, numKvHeads, headDim, hiddenSize, family } = config;
   const names = layerTensorNames(family, layer);
   const prefix = `layers.${layer}.attention`;
@@ -16,7 +18,7 @@ export function attentionLayers(
     queryKeyValue: {
       name: `${prefix}.qkv`,
       inFeatures: hiddenSize,
-      parts: fusedParts(names.queryKeyValue, sizes),
+      parts: fusedParts(names.queryKeyValue, sizes).slice(0, numOwnParts(whole, layer)),
       bias: config.queryKeyValueBias,
     },
     output: {

@@ -11,6 +11,8 @@ export class DecoderNorms {
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #type: FloatType;
+  /** Weights that are in the graph: layers that read the keys of another normalize them by its weights. */
+  readonly #added = new Set<string>();
 
   constructor(graph: GraphBuilder, config: DecoderConfig, weights: WeightSource, type: FloatType) {
     this.#graph = graph;
@@ -33,9 +35,11 @@ export class DecoderNorms {
     return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, weight, rmsNormEps);
   }
 
-  /** The name of what a norm multiplies [size] values by; all of them times `scale`. */
+  /** The name of what a norm multiplies [size] values by; all of them times `scale`, the same each time. */
   weight(tensor: string, size: number, scale = 1): string {
     const name = `${tensor}.weight`;
+    if (this.#added.has(name)) return name;
+    this.#added.add(name);
     return floatInitializer(this.#graph, name, [size], this.#type, async () => {
       const values = await this.#weights.get(name, [size]);
       const offset = this.#config.family.normsAddOne ? 1 : 0;

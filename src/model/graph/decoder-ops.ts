@@ -47,6 +47,17 @@ export abstract class DecoderOps implements ExpertEmitters {
   abstract embed(tokenIds: string): string;
 
   /**
+   * Rows of another table than the embedding, of int32 or int64 [tokens].
+   * @param prefix of the result's name
+   */
+  abstract rowsOf(
+    tensor: string,
+    shape: readonly [rows: number, columns: number],
+    tokenIds: string,
+    prefix: string,
+  ): string;
+
+  /**
    * Normalizes the sum; as it is without a norm.
    * @param scale what the result is multiplied by
    */

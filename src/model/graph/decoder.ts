@@ -2,6 +2,7 @@ import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { layerTensorNames } from '../families/family.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitActivation } from './activation.ts';
+import { completedAttention } from './attention-values.ts';
 import { declareSinks } from './attention-sinks.ts';
 import { type CrossAttention, crossAttention } from './cross-attention.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
@@ -16,8 +17,10 @@ import {
   scaleEmbedding,
 } from './decoder-parts.ts';
 import { expertsOf } from './expert-layers.ts';
+import { emitBoth } from './experts-beside-mlp.ts';
 import { emitExperts } from './experts.ts';
 import { hasMlp } from './layer-kinds.ts';
+import { emitLayerInputs, endLayer } from './layer-inputs.ts';
 import { mixTokens } from './mix-tokens.ts';
 import { type Mixer, mixersOf } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
@@ -43,7 +46,8 @@ export function decoderGraph(
   graph.input('logits_index', 'int64', ['wanted']);
   declareRotaryTables(graph, config, type);
   declareSinks(graph, config, weights, type);
-  const whole = rotatingAttention(graph, config, addAttention(graph, type));
+  const rotating = rotatingAttention(graph, config, addAttention(graph, type));
+  const whole = completedAttention(ops, rotating);
   const cross = config.crossPositions === undefined ? null : crossAttention(ops, whole);
   const attention = cross?.attention ?? whole;
   declareStateInputs(graph, config, type, attention.groups);
@@ -52,10 +56,11 @@ export function decoderGraph(
   const isPlaced = takesEmbeddings && cross === null;
   const embeddings = isPlaced ? promptEmbeddings(graph, config) : null;
   const embedded = embeddings?.place(scaled) ?? scaled;
+  const inputs = emitLayerInputs(ops, attention.tokenIds, embedded);
   let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, embedded, attention) };
   for (let layer = 0; layer < config.numLayers; layer++) {
     observer?.boundary(layer, sum);
-    sum = decoderLayer(ops, { attention, cross }, layer, sum);
+    sum = decoderLayer(ops, { attention, cross, input: inputs?.[layer] ?? null }, layer, sum);
     sum = embeddings?.deepen(layer, sum) ?? sum;
   }
   observer?.boundary(config.numLayers, sum);
@@ -75,17 +80,19 @@ export function decoderGraph(
   return graph;
 }
 
-/** Inputs of a layer's attention. */
-interface LayerAttention {
+/** Inputs of a layer beside the sum. */
+interface LayerContext {
   readonly attention: DecoderAttention;
   /** To an encoder's output, after the text; null where there is none. */
   readonly cross: CrossAttention | null;
+  /** Its part of emitLayerInputs; null or left out if there is none. */
+  readonly input?: string | null;
 }
 
 /** Adds a layer, the last one of the wanted rows alone. */
 export function decoderLayer(
   ops: DecoderOps,
-  { attention, cross }: LayerAttention,
+  { attention, cross, input: ownInput = null }: LayerContext,
   layer: number,
   start: ResidualSum,
 ): ResidualSum {
@@ -125,7 +132,9 @@ export function decoderLayer(
 
   if (!config.parallelResidual) {
     const { sum, ...normalized } = ops.norm(names.mlpNorm, afterAttention);
-    return addMlp(ops, layer, { ...normalized, rowsLike }, { to: sum, ...addition });
+    const end = addMlp(ops, layer, { ...normalized, rowsLike }, { to: sum, ...addition });
+    const given = ownInput === null ? null : { value: pick(ownInput), rowsLike };
+    return endLayer(ops, layer, end, given);
   }
   const normalized =
     names.mlpNorm === null
@@ -145,6 +154,9 @@ function addMlp(
   const { graph, config } = ops;
   const { family } = config;
   const experts = expertsOf(config, layer);
+  if (experts !== null && family.varied?.besideMlp !== undefined) {
+    return ops.add(emitBoth(ops, experts, layer, input, addition.to.sum), addition);
+  }
   if (experts !== null) {
     const value = ops.plain(input, `${layerTensorNames(family, layer).mlpNorm}/Norm`);
     const rows = { value, rowsLike: input.rowsLike };

@@ -1,3 +1,4 @@
+import { int64s } from '../../onnx/int64s.ts';
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { ExpertConfig } from '../huggingface/expert-config.ts';
 import { cast, scalar } from '../quantize/float-matrix.ts';
@@ -19,11 +20,10 @@ export function ofGroups(
 ): string {
   if (groups === undefined) return scores;
   const name = (part: string) => `${prefix}/Groups/${part}`;
-  const int64s = (part: string, ...values: readonly number[]) =>
-    graph.initializer(name(part), 'int64', [values.length], BigInt64Array.from(values, BigInt));
+  const ints = (part: string, ...values: readonly number[]) => int64s(graph, name(part), ...values);
   const topOf = (part: string, value: string, many: number) => {
     const outputs = [name(part), name(`${part}Ids`)] as const;
-    graph.node(name(part), 'TopK', [value, int64s(`${part}/count`, many)], {
+    graph.node(name(part), 'TopK', [value, ints(`${part}/count`, many)], {
       outputs,
       attributes: { axis: -1n },
     });
@@ -31,24 +31,24 @@ export function ofGroups(
   };
   const byGroup = graph.node(name('ByGroup'), 'Reshape', [
     scores,
-    int64s('by_group', -1, groups.count, count / groups.count),
+    ints('by_group', -1, groups.count, count / groups.count),
   ]);
   const [highest] = topOf('Highest', byGroup, groups.scored);
-  const sums = graph.node(name('Sums'), 'ReduceSum', [highest, int64s('last', 2)], {
+  const sums = graph.node(name('Sums'), 'ReduceSum', [highest, ints('last', 2)], {
     attributes: { keepdims: 0n },
   });
   const [, picked] = topOf('Picked', sums, groups.perToken);
-  const column = graph.node(name('Column'), 'Unsqueeze', [picked, int64s('last_of_picked', 2)]);
+  const column = graph.node(name('Column'), 'Unsqueeze', [picked, ints('last_of_picked', 2)]);
   const numbers = Array.from({ length: groups.count }, (_, group) => group);
   // One number of each token [picked, groups], alone in its row.
-  const isPicked = graph.node(name('IsPicked'), 'Equal', [column, int64s('numbers', ...numbers)]);
+  const isPicked = graph.node(name('IsPicked'), 'Equal', [column, ints('numbers', ...numbers)]);
   const ones = cast(graph, name('Ones'), isPicked, 'int64');
-  const times = graph.node(name('Times'), 'ReduceSum', [ones, int64s('middle', 1)], {
+  const times = graph.node(name('Times'), 'ReduceSum', [ones, ints('middle', 1)], {
     attributes: { keepdims: 0n },
   });
-  const isAllowed = graph.node(name('IsAllowed'), 'Greater', [times, int64s('zero', 0)]);
-  const mask = graph.node(name('Mask'), 'Unsqueeze', [isAllowed, int64s('last_of_mask', 2)]);
+  const isAllowed = graph.node(name('IsAllowed'), 'Greater', [times, ints('zero', 0)]);
+  const mask = graph.node(name('Mask'), 'Unsqueeze', [isAllowed, ints('last_of_mask', 2)]);
   const none = scalar(graph, name('none'), 'float', LOWEST);
   const masked = graph.node(name('Masked'), 'Where', [mask, byGroup, none]);
-  return graph.node(name('Flat'), 'Reshape', [masked, int64s('flat', -1, count)]);
+  return graph.node(name('Flat'), 'Reshape', [masked, ints('flat', -1, count)]);
 }

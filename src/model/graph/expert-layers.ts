@@ -1,6 +1,7 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { ExpertConfig } from '../huggingface/expert-config.ts';
 import { layerTensorNames, ofExpert } from '../families/family.ts';
+import { hasMlp } from './layer-kinds.ts';
 import { fusedParts, type LinearLayer } from './linear.ts';
 
 /** The linear layers of one expert; without gates the first gives what is activated. */
@@ -68,7 +69,13 @@ export function expertLayers(
   return { router, each, shared: { ...layers, share: share || null } };
 }
 
-/** A layer's experts; null where it has an MLP. */
+/** Whether a layer has an MLP, in place of experts or beside them. */
+export function hasDenseMlp(config: DecoderConfig, layer: number): boolean {
+  const isBeside = config.family.varied?.besideMlp !== undefined;
+  return hasMlp(config, layer) && (isBeside || expertsOf(config, layer) === null);
+}
+
+/** A layer's experts; null where it has an MLP alone. */
 export function expertsOf({ experts }: DecoderConfig, layer: number): ExpertConfig | null {
   return experts?.layers[layer] === true ? experts : null;
 }

@@ -1,4 +1,5 @@
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
+import { int64s } from '../../onnx/int64s.ts';
 import { layerTensorNames } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { ClampedGates, ExpertConfig } from '../huggingface/expert-config.ts';
@@ -14,6 +15,7 @@ import { emitActivation, emitGated, splitGates } from './activation.ts';
 import { ofGroups } from './expert-groups.ts';
 import { type ExpertLayer, expertLayers, type SharedExpertLayer } from './expert-layers.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
+import { pickSparsely } from './sparse-mixer.ts';
 
 /** Adds a linear layer over any number of rows, none included; returns its output's name. */
 export type EmitLinear = (input: LinearInput, layer: LinearLayer) => string;
@@ -33,6 +35,7 @@ export interface ExpertEmitters {
  * router picks. Tokens are put in the order of their experts, so that every expert computes its own in
  * one product, and none if it has none. What a token gets does not depend on the others, but for what
  * the product itself makes of them.
+ * @param scored what their router reads, if that is something else
  */
 export function emitExperts(
   graph: GraphBuilder,
@@ -41,12 +44,15 @@ export function emitExperts(
   layer: number,
   input: LinearInput,
   emit: ExpertEmitters,
+  scored: LinearInput = input,
 ): string {
-  const prefix = `layers.${layer}.mlp`;
+  const prefix = `layers.${layer}.${config.family.varied?.besideMlp ? 'experts' : 'mlp'}`;
   const { router, each, shared } = expertLayers(config, experts, layer);
-  const scores = emit.router(input, router);
+  const scores = emit.router(scored, router);
   const correction = addCorrection(graph, config, layer, emit.weights);
-  const { shares, ids } = pickExperts(graph, prefix, scores, experts, emit.type, correction);
+  const picks = pickExperts(graph, prefix, scores, experts, emit.type, correction);
+  const { ids } = picks;
+  const shares = multiplyShares(graph, config, layer, picks, emit);
   const grouped = groupByExpert(graph, prefix, ids, experts);
   const rows = graph.node(`${prefix}/Rows`, 'Gather', [input.value, grouped.tokens]);
 
@@ -79,6 +85,22 @@ export function emitExperts(
   if (shared === null) return picked;
   const common = emitShared(graph, `${prefix}/Shared`, config, shared, input, emit);
   return graph.node(`${prefix}/AllExperts`, 'Add', [picked, common]);
+}
+
+/** Shares, times the factors of their experts where the family has these. */
+function multiplyShares(
+  graph: GraphBuilder,
+  { family, experts }: DecoderConfig,
+  layer: number,
+  { shares, ids }: { readonly shares: string; readonly ids: string },
+  { weights, type }: ExpertEmitters,
+): string {
+  const name = layerTensorNames(family, layer).experts?.factors;
+  if (name === undefined || experts === null) return shares;
+  const dims = [experts.count];
+  const factors = floatInitializer(graph, name, dims, type, () => weights.get(name, dims));
+  const picked = graph.node(`${name}/Picked`, 'Gather', [factors, ids]);
+  return graph.node(`${name}/Shares`, 'Mul', [shares, picked]);
 }
 
 /** Output of the shared expert for every token. */
@@ -131,8 +153,14 @@ function pickExperts(
   type: FloatType,
   correction: string | null,
 ): { shares: string; ids: string } {
-  const { perToken, normalizesShares, scoring, shareFactor } = experts;
+  const { count, perToken, normalizesShares, scoring, shareFactor, jitter } = experts;
   const scores = type === 'float' ? given : cast(graph, `${prefix}/Scores`, given, 'float');
+  const inType = (shares: string) =>
+    type === 'float' ? shares : cast(graph, `${prefix}/Cast`, shares, type);
+  if (jitter !== undefined) {
+    const { ids, shares } = pickSparsely(graph, prefix, scores, count, jitter);
+    return { ids, shares: inType(shares) };
+  }
   const softmax = (value: string) =>
     graph.node(`${value}/Softmax`, 'Softmax', [value], { attributes: { axis: -1n } });
   // A softmax leaves the order as it is, and of those that are picked it is in proportion to all.
@@ -175,7 +203,7 @@ function pickExperts(
           unscaled,
           addScalar(graph, `${prefix}/share_factor`, 'float', shareFactor),
         ]);
-  return { ids, shares: type === 'float' ? shares : cast(graph, `${prefix}/Cast`, shares, type) };
+  return { ids, shares: inType(shares) };
 }
 
 /** Every pair of a token and an expert of it, in the order of experts; of one expert, of tokens. */
@@ -252,8 +280,4 @@ function clampGates(
   });
   const more = graph.node(`${up}/More`, 'Add', [clampedUp, scalar('one', 1)]);
   return graph.node(`${prefix}/Mul`, 'Mul', [activated, more]);
-}
-
-function int64s(graph: GraphBuilder, name: string, ...values: readonly number[]): string {
-  return graph.initializer(name, 'int64', [values.length], BigInt64Array.from(values, BigInt));
 }

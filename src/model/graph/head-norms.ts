@@ -1,4 +1,5 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
+import { int64s } from '../../onnx/int64s.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { HeadNorms } from '../families/family.ts';
 import { emitRmsNorm } from './rms-norm.ts';
@@ -18,11 +19,9 @@ export function normalizeHeads(
   if (weights === null) return qkv;
   const counts = [numHeads, numKvHeads, numKvHeads];
   const numAll = numHeads + 2 * numKvHeads;
-  const int64s = (name: string, values: readonly number[]) =>
-    graph.initializer(name, 'int64', [values.length], BigInt64Array.from(values, BigInt));
   const normalizeParts = (value: string, sizes: readonly number[]): string => {
     const [query, key, rest] = [`${qkv}/Query`, `${qkv}/Key`, `${qkv}/Value`];
-    graph.node(`${qkv}/Split`, 'Split', [value, int64s(`${qkv}/Counts`, sizes)], {
+    graph.node(`${qkv}/Split`, 'Split', [value, int64s(graph, `${qkv}/Counts`, ...sizes)], {
       outputs: [query, key, rest],
       attributes: { axis: 1n },
     });
@@ -38,8 +37,8 @@ export function normalizeHeads(
       counts.map((count) => count * headDim),
     );
   }
-  const byHead = int64s(`${qkv}/ByHead`, [-1, numAll, headDim]);
-  const flat = int64s(`${qkv}/Flat`, [-1, numAll * headDim]);
+  const byHead = int64s(graph, `${qkv}/ByHead`, -1, numAll, headDim);
+  const flat = int64s(graph, `${qkv}/Flat`, -1, numAll * headDim);
   const heads = graph.node(`${qkv}/Heads`, 'Reshape', [qkv, byHead]);
   return graph.node(`${qkv}/Normalized`, 'Reshape', [normalizeParts(heads, counts), flat]);
 }

@@ -17,6 +17,17 @@ export function layerKvNames(prefix: KvPrefix, layer: number): [key: string, val
   return [`${prefix}.${layer}.key`, `${prefix}.${layer}.value`];
 }
 
+/** Names of a cache layer's outputs that another layer gives, too: the same memory, to which both write the same. */
+export function sharedKvNames(cacheLayer: number, layer: number): [key: string, value: string] {
+  const [key, value] = layerKvNames('present', cacheLayer);
+  return [`${key}/${layer}`, `${value}/${layer}`];
+}
+
+/** Names of outputs whose memory is that of one output, itself included. */
+export function sameMemory(outputs: readonly string[], name: string): string[] {
+  return [name, ...outputs.filter((output) => output.startsWith(`${name}/`))];
+}
+
 /** Layers of the KV cache that a graph reads, by the names of its inputs. */
 export function kvLayers(names: readonly string[]): KvLayers {
   const layers = names.flatMap((name) => /^past_key_values\.(\d+)\.key$/.exec(name)?.[1] ?? []);

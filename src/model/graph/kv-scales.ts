@@ -1,5 +1,6 @@
 import type { AttributeValue } from '../../onnx/attributes.ts';
 import type { GraphNodes } from '../../onnx/graph-nodes.ts';
+import type { KvHeads } from '../huggingface/layer-parts.ts';
 
 /**
  * The scales of an int8 KV cache in one layer, for every channel of every head: [kv_heads,
@@ -14,9 +15,10 @@ export interface LayerKvScales {
 export function declareKvScales(
   graph: GraphNodes,
   kvScales: readonly LayerKvScales[],
-  { numKvHeads, headDim }: { readonly numKvHeads: number; readonly headDim: number },
+  headsOf: (layer: number) => KvHeads,
 ): void {
   for (const [layer, { key, value }] of kvScales.entries()) {
+    const { numKvHeads, headDim } = headsOf(layer);
     for (const [kind, scales] of Object.entries({ key, value })) {
       graph.initializer(scaleName(layer, kind), 'float', [numKvHeads, 1, headDim], scales);
     }

@@ -1,3 +1,4 @@
+import { int64s } from '../../onnx/int64s.ts';
 import { ofLayer } from '../families/family.ts';
 import type { LatentNames } from '../families/latent.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
@@ -80,23 +81,18 @@ export function emitLatentAttention(
   const layers = latentLayers(config, latent, layer);
   const names = namesOf(config);
   const prefix = `layers.${layer}.attention`;
-  const int64s = (name: string, ...values: readonly number[]) =>
-    graph.initializer(
-      `${prefix}/${name}`,
-      'int64',
-      [values.length],
-      BigInt64Array.from(values, BigInt),
-    );
+  const ints = (name: string, ...values: readonly number[]) =>
+    int64s(graph, `${prefix}/${name}`, ...values);
   const split = (name: string, value: string, sizes: readonly number[]): string[] => {
     const outputs = sizes.map((_, index) => `${prefix}/${name}.${index}`);
-    graph.node(`${prefix}/${name}`, 'Split', [value, int64s(`${name}/sizes`, ...sizes)], {
+    graph.node(`${prefix}/${name}`, 'Split', [value, ints(`${name}/sizes`, ...sizes)], {
       outputs,
       attributes: { axis: 2n },
     });
     return outputs;
   };
   const reshape = (name: string, value: string, ...dims: readonly number[]) =>
-    graph.node(`${prefix}/${name}`, 'Reshape', [value, int64s(`${name}/dims`, ...dims)]);
+    graph.node(`${prefix}/${name}`, 'Reshape', [value, ints(`${name}/dims`, ...dims)]);
   const join = (name: string, axis: bigint, values: readonly string[]) =>
     graph.node(`${prefix}/${name}`, 'Concat', values, { attributes: { axis } });
   const normalize = (value: string, name: string, size: number) => {
@@ -126,7 +122,7 @@ export function emitLatentAttention(
   const shared = reshape('Shared', turning, -1, 1, rotaryDim);
   const repeated = graph.node(`${prefix}/Repeated`, 'Tile', [
     shared,
-    int64s('repeats', 1, numHeads, 1),
+    ints('repeats', 1, numHeads, 1),
   ]);
   const [firsts = '', seconds = ''] = split('Halves', repeated, [rotaryDim / 2, rotaryDim / 2]);
   const keys = join('Keys', 2n, [firsts, before, seconds, after]);
@@ -134,7 +130,7 @@ export function emitLatentAttention(
   const padded =
     missing === 0
       ? values
-      : graph.node(`${prefix}/Padded`, 'Pad', [values, int64s('pads', 0, 0, 0, 0, 0, missing)]);
+      : graph.node(`${prefix}/Padded`, 'Pad', [values, ints('pads', 0, 0, 0, 0, 0, missing)]);
   const both = join('Both', 1n, [keys, padded]);
   const rows = reshape('Rows', both, -1, 2 * numHeads * headDim);
   const attended = attention.attend(layer, join('All', 1n, [queries, rows]), null);

@@ -1,7 +1,10 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
+import { atLayer, keysOf } from '../huggingface/layer-heads.ts';
+import type { KvHeads } from '../huggingface/layer-parts.ts';
 import type { RecurrentConfig } from '../huggingface/recurrent-config.ts';
+import type { KvLayers } from './kv-names.ts';
 
-type Kinds = Pick<DecoderConfig, 'recurrence' | 'blocks'>;
+type Kinds = Pick<DecoderConfig, 'recurrence' | 'blocks' | 'keyLayers'>;
 type Layers = Kinds & Pick<DecoderConfig, 'numLayers'>;
 
 /** Properties of a layer that has a state, in place of attention or beside it; null if it has none. */
@@ -12,11 +15,16 @@ export function recurrenceOf(
   return recurrence?.layers[layer] === true ? recurrence : null;
 }
 
-/** Whether a layer has keys and values in the KV cache. */
-export function attends(config: Kinds, layer: number): boolean {
+/** Whether a layer reads keys and values of the KV cache. */
+export function attends(config: Pick<Kinds, 'recurrence' | 'blocks'>, layer: number): boolean {
   if (config.blocks?.[layer] === 'mlp') return false;
   const recurrence = recurrenceOf(config, layer);
   return recurrence === null || recurrence.isBesideAttention === true;
+}
+
+/** Whether a layer has keys and values of its own in the KV cache. */
+export function ownsKeys(config: Kinds, layer: number): boolean {
+  return attends(config, layer) && keysOf(config, layer) === layer;
 }
 
 /** Whether a layer has an MLP, or experts. */
@@ -30,20 +38,15 @@ export function numKvLayers(config: Layers): number {
 }
 
 /** Layers of the KV cache that a graph has. */
-export function kvLayersOf(config: Layers & Pick<DecoderConfig, 'isLastAlone'>): {
-  readonly firstLayer: number;
-  readonly numLayers: number;
-} {
+export function kvLayersOf(config: Layers & Pick<DecoderConfig, 'isLastAlone'>): KvLayers {
   const all = numKvLayers(config);
-  return config.isLastAlone
-    ? { firstLayer: all - 1, numLayers: 1 }
-    : { firstLayer: 0, numLayers: all };
+  return config.isLastAlone ? { first: all - 1, count: 1 } : { first: 0, count: all };
 }
 
-/** The place of a layer that attends in the KV cache: how many before it do. */
+/** The place in the KV cache of what a layer reads: how many layers before have keys and values of their own. */
 export function kvLayer(config: Kinds, layer: number): number {
   let before = 0;
-  for (let each = 0; each < layer; each++) if (attends(config, each)) before++;
+  for (let each = 0; each < keysOf(config, layer); each++) if (ownsKeys(config, each)) before++;
   return before;
 }
 
@@ -54,6 +57,18 @@ export function kvLayer(config: Kinds, layer: number): number {
 export function kvWindows(
   config: Layers & Pick<DecoderConfig, 'slidingWindows'>,
 ): readonly (number | null)[] | undefined {
-  const windows = config.slidingWindows.filter((_, layer) => attends(config, layer));
+  const windows = config.slidingWindows.filter((_, layer) => ownsKeys(config, layer));
   return windows.some((window) => window !== null) ? windows : undefined;
+}
+
+/** Heads of each layer of the KV cache; undefined where all are alike. */
+export function kvHeads(config: DecoderConfig): readonly KvHeads[] | undefined {
+  if (config.wholeHeads === undefined) return undefined;
+  const layers = Array.from({ length: config.numLayers }, (_, layer) => layer);
+  return layers
+    .filter((layer) => ownsKeys(config, layer))
+    .map((layer) => {
+      const { numKvHeads, headDim } = atLayer(config, layer);
+      return { numKvHeads, headDim };
+    });
 }

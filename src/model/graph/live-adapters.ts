@@ -1,5 +1,6 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
+import { int64s } from '../../onnx/int64s.ts';
 import { ADAPTER_MASK, adapterInputs, liveMatrixName } from './live-adapter-shape.ts';
 
 /**
@@ -48,21 +49,16 @@ export class LiveAdapters {
     if (known !== undefined) return known;
     const graph = this.#graph;
     const prefix = `${ADAPTER_MASK}/${rowsLike}`;
-    const int64s = (name: string, ...values: readonly number[]) =>
-      graph.initializer(
-        `${prefix}/${name}`,
-        'int64',
-        [values.length],
-        BigInt64Array.from(values, BigInt),
-      );
+    const ints = (name: string, ...values: readonly number[]) =>
+      int64s(graph, `${prefix}/${name}`, ...values);
     const rows =
       rowsLike === 'logits_index'
         ? graph.node(`${prefix}/Wanted`, 'Gather', [ADAPTER_MASK, rowsLike])
         : ADAPTER_MASK;
-    const apart = graph.node(`${prefix}/Apart`, 'Unsqueeze', [rows, int64s('axis', 2)]);
-    const shape = int64s('spread', 1, 1, this.#maxRank);
+    const apart = graph.node(`${prefix}/Apart`, 'Unsqueeze', [rows, ints('axis', 2)]);
+    const shape = ints('spread', 1, 1, this.#maxRank);
     const spread = graph.node(`${prefix}/Spread`, 'Expand', [apart, shape]);
-    const made = graph.node(`${prefix}/Mask`, 'Reshape', [spread, int64s('flat', 0, -1)]);
+    const made = graph.node(`${prefix}/Mask`, 'Reshape', [spread, ints('flat', 0, -1)]);
     this.#masks.set(rowsLike, made);
     return made;
   }

@@ -1,3 +1,4 @@
+import { atLayer, keysOf } from '../huggingface/layer-heads.ts';
 import { type HeadNorms, layerTensorNames } from '../families/family.ts';
 import { gateAttention } from './attention-gates.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
@@ -33,20 +34,21 @@ export function mixTokens(
   }
   const { latent } = ops.config;
   if (latent !== undefined) return emitLatentAttention(ops, attention, layer, latent, value);
-  const { headNorms } = layerTensorNames(ops.config.family, layer);
-  const norms = weightsOf(ops, headNorms);
+  const norms = headNormsOf(ops, layer);
   return gateAttention(ops, value, (qkv) => attention.attend(layer, qkv, norms));
 }
 
-/** Adds the weights of norms of heads; returns their names. */
-function weightsOf({ norms, config }: DecoderOps, names: HeadNorms | null): HeadNorms | null {
+/** Adds the weights of a layer's norms of heads; returns their names. Keys are normalized as their layer does. */
+function headNormsOf({ norms, config }: DecoderOps, layer: number): HeadNorms | null {
+  const { headNorms: names } = layerTensorNames(config.family, layer);
   if (names === null) return null;
-  const { numHeads, numKvHeads, headDim } = config;
+  const { headNorms: ofKeys } = layerTensorNames(config.family, keysOf(config, layer));
+  const { numHeads, numKvHeads, headDim } = atLayer(config, layer);
   const [queries, keys] = names.over === 'head' ? [1, 1] : [numHeads, numKvHeads];
   return {
     over: names.over,
     isAfterRope: names.isAfterRope,
     query: norms.weight(names.query, queries * headDim),
-    key: norms.weight(names.key, keys * headDim),
+    key: norms.weight((ofKeys ?? names).key, keys * headDim),
   };
 }

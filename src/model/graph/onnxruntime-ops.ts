@@ -44,6 +44,12 @@ export class OnnxRuntimeOps extends DecoderOps {
     return this.#embedding.embed(tokenIds);
   }
 
+  override rowsOf(...[tensor, shape, tokenIds, prefix]: Parameters<DecoderOps['rowsOf']>): string {
+    const { embedding } = this.#formats;
+    const table = vocabularyMatrix(this.graph, this.weights, tensor, shape, embedding);
+    return table.embed(tokenIds, prefix);
+  }
+
   override norm(tensor: string | null, { sum, added }: ResidualSum, scale = 1): NormalizedSum {
     const { graph } = this;
     const { family, hiddenSize, rmsNormEps } = this.config;

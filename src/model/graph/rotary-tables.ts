@@ -20,12 +20,13 @@ export function declareRotaryTables(
   config: DecoderConfig,
   type: FloatType,
 ): void {
-  const { maxPositionEmbeddings, headDim, numLayers } = config;
+  const { maxPositionEmbeddings, numLayers } = config;
   const kinds = new Set(Array.from({ length: numLayers }, (_, layer) => tableKind(config, layer)));
   if (isRotatedBefore(config)) kinds.add('turning_');
   for (const kind of kinds) {
-    const { cos, sin } = rotaryTables(shapeOf(kind, config), maxPositionEmbeddings);
-    const dims = [maxPositionEmbeddings, headDim / 2];
+    const shape = shapeOf(kind, config);
+    const { cos, sin } = rotaryTables(shape, maxPositionEmbeddings);
+    const dims = [maxPositionEmbeddings, shape.headDim / 2];
     graph.initializer(`${kind}cos_cache`, type, dims, floatData(type, cos));
     graph.initializer(`${kind}sin_cache`, type, dims, floatData(type, sin));
   }
@@ -51,7 +52,12 @@ function tableKind(config: DecoderConfig, layer: number): TableKind {
 }
 
 function shapeOf(kind: TableKind, config: DecoderConfig): RopeShape {
-  if (kind === '') return config;
+  const { wholeHeads } = config;
+  if (kind === '') {
+    return wholeHeads === undefined
+      ? config
+      : { ...config, headDim: wholeHeads.headDim, rotaryDim: wholeHeads.headDim };
+  }
   if (kind === 'turning_') return { ...config, attentionScale: 1 };
   const unscaled: RopeShape = { ...config, ropeScaling: { type: 'default' } };
   if (kind === 'still_') return { ...unscaled, rotaryDim: 0 };

@@ -1,3 +1,4 @@
+import { int64s } from '../../onnx/int64s.ts';
 import { type GraphBuilder, MICROSOFT_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
@@ -68,23 +69,18 @@ export function rotateHeads(
   qkv: string,
   { positions, tables, dims }: Rotation,
 ): string {
-  const int64s = (name: string, ...values: readonly number[]) =>
-    graph.initializer(
-      `${qkv}/${name}`,
-      'int64',
-      [values.length],
-      BigInt64Array.from(values, BigInt),
-    );
+  const ints = (name: string, ...values: readonly number[]) =>
+    int64s(graph, `${qkv}/${name}`, ...values);
   const turning = (numHeads + numKvHeads) * headDim;
   const [heads, values] = [`${qkv}/Turning`, `${qkv}/Values`];
-  graph.node(`${qkv}/Apart`, 'Split', [qkv, int64s('sizes', turning, numKvHeads * headDim)], {
+  graph.node(`${qkv}/Apart`, 'Split', [qkv, ints('sizes', turning, numKvHeads * headDim)], {
     outputs: [heads, values],
     attributes: { axis: 1n },
   });
-  const rows = graph.node(`${qkv}/Rows`, 'Reshape', [heads, int64s('rows', ...dims, turning)]);
+  const rows = graph.node(`${qkv}/Rows`, 'Reshape', [heads, ints('rows', ...dims, turning)]);
   const turned = graph.node(`${qkv}/Rotated`, 'RotaryEmbedding', [rows, positions, ...tables], {
     domain: MICROSOFT_DOMAIN,
   });
-  const flat = graph.node(`${qkv}/Turned`, 'Reshape', [turned, int64s('flat', -1, turning)]);
+  const flat = graph.node(`${qkv}/Turned`, 'Reshape', [turned, ints('flat', -1, turning)]);
   return graph.node(`${qkv}/Together`, 'Concat', [flat, values], { attributes: { axis: 1n } });
 }

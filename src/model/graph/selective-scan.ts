@@ -1,3 +1,4 @@
+import { int64s } from '../../onnx/int64s.ts';
 import { ofLayer } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { SelectiveScan } from '../huggingface/recurrent-config.ts';
@@ -111,8 +112,7 @@ function normalizeGroups(
   if (numGroups === 1) return emitRmsNorm(graph, name, value, weight, epsilon);
   const width = numHeads * headDim;
   const size = width / numGroups;
-  const shape = (of: string, ...dims: readonly number[]) =>
-    graph.initializer(`${name}/${of}`, 'int64', [dims.length], BigInt64Array.from(dims, BigInt));
+  const shape = (of: string, ...dims: readonly number[]) => int64s(graph, `${name}/${of}`, ...dims);
   const ones = graph.initializer(`${name}/ones`, 'float', [size], new Float32Array(size).fill(1));
   const byGroup = graph.node(`${name}/ByGroup`, 'Reshape', [
     value,

@@ -5,11 +5,17 @@ import { normalizeHeads } from './head-norms.ts';
 import { HeardAttention } from './heard-attention.ts';
 import { sinksOf } from './attention-sinks.ts';
 import { layerKvNames } from './kv-names.ts';
-import { kvLayer, kvLayersOf } from './layer-kinds.ts';
+import { atLayer } from '../huggingface/layer-heads.ts';
+import { kvLayer } from './layer-kinds.ts';
 import { declareKvScales, type LayerKvScales, quantizedCache } from './kv-scales.ts';
 import { attentionAttributes } from './attention-attributes.ts';
 import { rotaryTableNames } from './rotary-tables.ts';
-import { declareSlotInputs, declareSlotOutputs } from './slot-interface.ts';
+import {
+  declareSlotInputs,
+  declareSlotOutputs,
+  presentNames,
+  slotCache,
+} from './slot-interface.ts';
 import { type GroupPrefix, packTokens } from './token-packing.ts';
 import { packPositions } from './token-positions.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
@@ -27,18 +33,13 @@ export function slotAttention(
   groups: readonly GroupPrefix[],
   kvScales: readonly LayerKvScales[] | undefined,
 ): DecoderAttention {
-  const { numHeads, numKvHeads, headDim } = config;
-  const cache = {
-    ...kvLayersOf(config),
-    numKvHeads,
-    headDim,
-    type: kvScales ? 'int8' : type,
-  } as const;
+  const { numHeads, headDim } = config;
+  const cache = slotCache(config, kvScales ? 'int8' : type);
   const inGroup = (group: GroupPrefix, names: readonly string[]) =>
     names.map((name) => `${group}${name}`);
 
   declareSlotInputs(graph, groups, cache);
-  declareKvScales(graph, kvScales ?? [], config);
+  declareKvScales(graph, kvScales ?? [], cache.headsOf);
   const packing = packTokens(graph, groups);
   const heard = config.crossPositions === undefined ? null : new HeardAttention(graph, config);
 
@@ -65,7 +66,7 @@ export function slotAttention(
       ],
       {
         domain: MICROSOFT_DOMAIN,
-        outputs: [name, ...inGroup(group, layerKvNames('present', ofCache))],
+        outputs: [name, ...inGroup(group, presentNames(config, layer))],
         attributes: { ...attentionAttributes(config, layer), ...quantized.attributes },
       },
     );
@@ -75,12 +76,14 @@ export function slotAttention(
     groups,
     tokenIds: packing.tokenIds,
     positions: () => packPositions(graph, groups),
-    attend: (layer, qkv, norms) =>
-      packing.forEachGroup(
-        [normalizeHeads(graph, config, qkv, norms)],
-        numHeads * headDim,
+    attend: (layer, qkv, norms) => {
+      const ofLayer = atLayer(config, layer);
+      return packing.forEachGroup(
+        [normalizeHeads(graph, ofLayer, qkv, norms)],
+        numHeads * ofLayer.headDim,
         ([rows = ''], group) => attendGroup(layer, rows, group),
-      ),
+      );
+    },
     declareOutputs: () => declareSlotOutputs(graph, groups, cache),
     ...(heard && {
       attendHeard: (layer, queries) =>

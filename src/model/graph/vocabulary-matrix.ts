@@ -7,8 +7,11 @@ import type { WeightSource } from '../huggingface/weights.ts';
 
 /** A matrix [vocab, hidden]: the token embedding, the LM head, or both at once when they are tied. */
 export interface VocabularyMatrix {
-  /** Adds the embedding of token ids [tokens]; returns the name of [tokens, hidden]. */
-  embed(tokenIds: string): string;
+  /**
+   * Adds the embedding of token ids [tokens]; returns the name of [tokens, hidden].
+   * @param prefix of the node's name, `embedding` if left out
+   */
+  embed(tokenIds: string, prefix?: string): string;
   /** Adds the projection of hidden states [rows, hidden] to [rows, vocab], named `logits`. */
   project(hidden: string, logits: string): void;
 }
@@ -26,7 +29,7 @@ export function vocabularyMatrix(
   if (format.kind === 'blocks') {
     const matrix = new BlockMatrix(graph, weights, source, format);
     return {
-      embed: (tokenIds) => matrix.gather('embedding/Gather', tokenIds),
+      embed: (tokenIds, prefix = 'embedding') => matrix.gather(`${prefix}/Gather`, tokenIds),
       project: (hidden, logits) => matrix.multiply(logits, hidden),
     };
   }
@@ -45,8 +48,8 @@ function floatVocabulary(
   format: FloatFormat,
 ): VocabularyMatrix {
   return {
-    embed(tokenIds) {
-      const rows = graph.node('embedding/Gather', 'Gather', [stored, tokenIds]);
+    embed(tokenIds, prefix = 'embedding') {
+      const rows = graph.node(`${prefix}/Gather`, 'Gather', [stored, tokenIds]);
       return castToActivations(graph, rows, format);
     },
     project(hidden, logits) {

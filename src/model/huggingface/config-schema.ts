@@ -32,6 +32,8 @@ const ropeSchema = z.object({
   truncate: z.boolean().nullish(),
   short_factor: z.array(positive).nullish(),
   long_factor: z.array(positive).nullish(),
+  short_mscale: positive.nullish(),
+  long_mscale: positive.nullish(),
   // Llama 4's and Ministral 3's: queries grow with the position, from the original length on.
   llama_4_scaling_beta: z.number().nullish(),
   // Pairs of dimensions that turn by frames, rows and columns of images, one kind after the other.
@@ -80,6 +82,7 @@ export const configSchema = z.looseObject({
   attention_bias: z.boolean().default(false),
   attention_out_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
+  lm_head_bias: z.boolean().default(false),
   tie_word_embeddings: z.boolean().default(false),
   architectures: z.array(z.string()).nullish(),
   // Qwen2-MoE has 0 for none.
@@ -115,6 +118,26 @@ export const configSchema = z.looseObject({
   logit_scale: positive.nullish(),
   // Granite 4's intermediate_size, if there are no experts.
   shared_intermediate_size: widths.nullish(),
+  // Gemma 4: heads of layers without a window, and whether values are their keys.
+  global_head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
+  num_global_key_value_heads: heads.nullish(),
+  // Since Transformers 5.20: the same by layer.
+  per_layer_config: z
+    .record(
+      z.string(),
+      z.object({
+        head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
+        num_key_value_heads: heads.nullish(),
+      }),
+    )
+    .nullish(),
+  attention_k_eq_v: z.boolean().default(false),
+  // Last layers that read keys and values of layers before them; their MLPs may be twice as wide.
+  num_kv_shared_layers: z.int().nonnegative().max(MODEL_LIMITS.layers).default(0),
+  use_double_wide_mlp: z.boolean().default(false),
+  // A second embedding, with a part for each layer; 0 for none.
+  hidden_size_per_layer_input: z.union([width, z.literal(0)]).nullish(),
+  vocab_size_per_layer_input: count.max(MODEL_LIMITS.vocabSize).nullish(),
   // Attention from latents: widths of these, and dimensions of heads. Null where queries have none.
   q_lora_rank: width.nullish(),
   kv_lora_rank: width.nullish(),
@@ -138,6 +161,7 @@ export const configSchema = z.looseObject({
   // By layer, `dense` or `sparse`.
   mlp_layer_types: z.array(z.string()).max(MODEL_LIMITS.layers).nullish(),
   routed_scaling_factor: positive.nullish(),
+  router_jitter_noise: z.number().min(0).max(1).nullish(),
   // Layers before have an MLP.
   first_k_dense_replace: z.int().nonnegative().nullish(),
   // ERNIE's last one with experts, or -1.
@@ -196,7 +220,7 @@ export const configSchema = z.looseObject({
   // GPT-2's variants.
   scale_attn_weights: z.boolean().default(true),
   scale_attn_by_inverse_layer_idx: z.boolean().default(false),
-  use_bidirectional_attention: z.boolean().nullish(),
+  use_bidirectional_attention: z.union([z.boolean(), z.string()]).nullish(),
   // Qwen3-VL's layers that get more of an image.
   vision_config: z
     .looseObject({ deepstack_visual_indexes: z.array(z.int()).max(MODEL_LIMITS.layers).nullish() })

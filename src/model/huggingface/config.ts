@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
+import { type Activation, parseActivation } from './activation.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { type ExpertConfig, parseExperts } from './expert-config.ts';
 import { ModelError } from '../model-error.ts';
@@ -11,6 +12,13 @@ import { FAMILIES } from '../families/known-families.ts';
 import type { GraphVariant } from './graph-variant.ts';
 import { type LatentAttention, parseLatent, withExpandedHeads } from './latent-config.ts';
 import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
+import {
+  type KvHeads,
+  type LayerInputs,
+  parseKeyLayers,
+  parseLayerInputs,
+  parseWholeHeads,
+} from './layer-parts.ts';
 import { mlpWidths } from './mlp-widths.ts';
 import { type Multipliers, parseMultipliers } from './multipliers.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
@@ -34,6 +42,14 @@ export interface DecoderConfig extends GraphVariant {
   readonly numHeads: number;
   readonly numKvHeads: number;
   readonly headDim: number;
+  /** Heads of keys and values in layers without a window; undefined where all layers are alike. */
+  readonly wholeHeads?: KvHeads | undefined;
+  /** In layers without a window, whether values are what keys are made of; undefined if not. */
+  readonly valuesAreKeys?: true | undefined;
+  /** By layer, the one whose keys and values it reads; undefined where each has its own. */
+  readonly keyLayers?: readonly number[] | undefined;
+  /** Undefined where layers read the hidden state alone. */
+  readonly layerInputs?: LayerInputs | undefined;
   readonly activation: Activation;
   readonly maxPositionEmbeddings: number;
   /** Epsilon of other norms, too. */
@@ -94,21 +110,6 @@ export interface DecoderConfig extends GraphVariant {
   readonly eosTokenIds: readonly number[];
 }
 
-/** An MLP's activation; `gelu_tanh` is GELU approximated with a tanh, `relu2` the square of ReLU. */
-export type Activation = 'silu' | 'gelu' | 'gelu_tanh' | 'relu' | 'relu2' | 'xielu';
-
-/** By their names in config.json. */
-const ACTIVATIONS: Readonly<Record<string, Activation>> = {
-  silu: 'silu',
-  gelu: 'gelu',
-  gelu_new: 'gelu_tanh',
-  gelu_fast: 'gelu_tanh',
-  gelu_pytorch_tanh: 'gelu_tanh',
-  relu: 'relu',
-  relu2: 'relu2',
-  xielu: 'xielu',
-};
-
 /** Values that `model_type` can have in config.json. */
 const SUPPORTED_MODEL_TYPES = [
   ...new Set(FAMILIES.map(({ modelType }) => modelType)),
@@ -150,13 +151,15 @@ export function parseDecoderConfig(
   const hf = withExpandedHeads(parsed.data, family, origin);
   rejectUnsupported(hf, family, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
+  const numKvHeads = hf.num_key_value_heads ?? hf.num_attention_heads;
   const rope = parseRope(hf, {
     headDim,
     windowRope: family.windowRope,
     maxModelLen,
     origin,
   });
-  const widths = mlpWidths(hf, origin);
+  const keyLayers = parseKeyLayers(hf, family, origin);
+  const widths = mlpWidths(hf, keyLayers, origin);
   const recurrence = parseRecurrence(hf, family, origin);
   const config: DecoderConfig = {
     family,
@@ -165,8 +168,11 @@ export function parseDecoderConfig(
     intermediateSizes: widths,
     numLayers: hf.num_hidden_layers,
     numHeads: hf.num_attention_heads,
-    numKvHeads: hf.num_key_value_heads ?? hf.num_attention_heads,
+    numKvHeads,
     headDim,
+    ...parseWholeHeads(hf, family, { numKvHeads, headDim }, origin),
+    keyLayers,
+    layerInputs: parseLayerInputs(hf, family),
     maxPositionEmbeddings: rope.maxPositionEmbeddings,
     ...parseScales(hf, family),
     activation: parseActivation(hf, family, origin),
@@ -181,7 +187,7 @@ export function parseDecoderConfig(
     deepLayers: deepLayers(hf, origin),
     crossPositions: family.crossAttention && (hf.max_source_positions ?? undefined),
     attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
-    slidingWindows: slidingWindows(hf, family.slidingWindow, rope.maxPositionEmbeddings),
+    slidingWindows: slidingWindows(hf, family, rope.maxPositionEmbeddings),
     parallelResidual: hf.use_parallel_residual,
     // A model that was trained for embeddings may have no LM head; what it generates means nothing.
     tieWordEmbeddings: hf.tie_word_embeddings || isWithoutHead(hf),
@@ -199,6 +205,7 @@ export function parseDecoderConfig(
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
   };
   checkHeads(config, origin);
+  if (config.wholeHeads) checkHeads({ ...config, ...config.wholeHeads }, origin);
   checkQuantization(config, origin);
   checkPositions(config, origin);
   return config;
@@ -221,20 +228,6 @@ function parseFamily(json: unknown, origin: string): Family {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }
   return family;
-}
-
-function parseActivation(hf: HuggingFaceConfig, { tensors }: Family, origin: string): Activation {
-  const name = hf.hidden_activation ?? hf.hidden_act ?? 'silu';
-  const activation = ACTIVATIONS[name];
-  const hasWeights = tensors.layer.activation !== null;
-  if (activation === undefined || (activation === 'xielu') !== hasWeights) {
-    const others = Object.keys(ACTIVATIONS).filter((each) => each !== 'xielu');
-    const supported = hasWeights ? 'xielu' : others.join(', ');
-    throw new ModelError(
-      `${origin}: hidden_act "${name}" is not supported (supported: ${supported})`,
-    );
-  }
-  return activation;
 }
 
 /** Number of layers that are given more of images; fewer than all, since what follows the last is not computed for all tokens. */
@@ -280,7 +273,9 @@ function checkQuantization({ quantization, family }: DecoderConfig, origin: stri
 }
 
 /** Scaled positions are as many as configurations say; their angles are in memory as a whole. */
-function checkPositions({ maxPositionEmbeddings, headDim }: DecoderConfig, origin: string): void {
+function checkPositions(config: DecoderConfig, origin: string): void {
+  const { maxPositionEmbeddings } = config;
+  const headDim = Math.max(config.headDim, config.wholeHeads?.headDim ?? 0);
   const values = (maxPositionEmbeddings * headDim) / 2;
   if (values > MODEL_LIMITS.rotaryTableValues) {
     throw new ModelError(

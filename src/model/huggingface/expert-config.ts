@@ -1,7 +1,8 @@
 import { ModelError } from '../model-error.ts';
 import { type ExpertGroups, parseGroups, rejectOtherRouting } from './expert-groups.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
-import type { ExpertRules, Family } from '../families/family.ts';
+import type { ExpertRules } from '../families/expert-rules.ts';
+import type { Family } from '../families/family.ts';
 
 /** Gates x and ups y of an expert: clamped to a limit, x * sigmoid(alpha * x) * (y + 1). */
 export interface ClampedGates {
@@ -21,6 +22,8 @@ export interface ExpertConfig {
   /** Whether the shares of a token's experts are made to add up to 1. */
   readonly normalizesShares: boolean;
   readonly scoring: ExpertRules['scoring'];
+  /** Noise that a sparse mixer's router had in training; left out for others. */
+  readonly jitter?: number;
   /** Undefined where a token's experts are picked of all. */
   readonly groups?: ExpertGroups | undefined;
   /** Factor of all shares. */
@@ -57,6 +60,9 @@ export function parseExperts(
   if (perToken > count) {
     throw new ModelError(`${origin}: ${perToken} experts for a token are more than all ${count}`);
   }
+  if (rules.scoring === 'sparse mixer' && perToken !== 2) {
+    throw new ModelError(`${origin}: ${modelType} picks 2 experts for a token, not ${perToken}`);
+  }
   const [width = 0] = widths;
   if (widths.some((each) => each !== width)) {
     throw new ModelError(`${origin}: experts of other widths in each layer are not supported`);
@@ -83,6 +89,7 @@ export function parseExperts(
     sharedSize,
     normalizesShares: rules.normalizesShares === 'always' || hf[rules.normalizesShares],
     scoring: rules.scoring,
+    ...(rules.scoring === 'sparse mixer' && { jitter: hf.router_jitter_noise ?? 0 }),
     groups: parseGroups(hf, { count, perToken }, isCorrected, origin),
     shareFactor: hf.routed_scaling_factor ?? 1,
     bias: rules.bias,

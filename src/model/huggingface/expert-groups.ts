@@ -1,4 +1,4 @@
-import type { ExpertRules } from '../families/family.ts';
+import type { ExpertRules } from '../families/expert-rules.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
 

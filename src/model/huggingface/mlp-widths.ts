@@ -1,14 +1,24 @@
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
+import { keysOf } from './layer-heads.ts';
 
-/** By layer, channels of its MLP. */
-export function mlpWidths(hf: HuggingFaceConfig, origin: string): number[] {
+/**
+ * By layer, channels of its MLP.
+ * @param keyLayers see DecoderConfig: layers that read another's may have twice as many
+ */
+export function mlpWidths(
+  hf: HuggingFaceConfig,
+  keyLayers: readonly number[] | undefined,
+  origin: string,
+): number[] {
   const numLayers = hf.num_hidden_layers;
   const sizes = hf.shared_intermediate_size ?? hf.intermediate_size ?? 4 * hf.hidden_size;
   if (!Array.isArray(sizes)) {
     const width = hf.block_auto_adjust_ff_dim ? adjusted(sizes, hf, origin) : sizes;
-    return Array.from({ length: numLayers }, () => width);
+    const isWide = (layer: number) =>
+      hf.use_double_wide_mlp && keysOf({ keyLayers }, layer) !== layer;
+    return Array.from({ length: numLayers }, (_, layer) => (isWide(layer) ? 2 : 1) * width);
   }
   if (sizes.length === numLayers) return sizes;
   throw new ModelError(

@@ -1,6 +1,7 @@
 import type { Family } from '../families/family.ts';
 import type { DecoderConfig } from './config.ts';
 import type { ExpertConfig } from './expert-config.ts';
+import { atLayer, numOwnParts } from './layer-heads.ts';
 import type { LatentAttention } from './latent-config.ts';
 import type { RecurrentConfig } from './recurrent-config.ts';
 
@@ -12,8 +13,7 @@ export function countParameters(config: DecoderConfig): number {
   const queriesKeysValues = gates + queries + 2 * config.numKvHeads * headDim;
   const attention =
     config.latent === undefined
-      ? (hiddenSize + Number(config.queryKeyValueBias)) * queriesKeysValues +
-        (queries + Number(config.attentionOutputBias)) * hiddenSize
+      ? countAttention(config, queries, queriesKeysValues)
       : countLatent(config, config.latent);
   const mlps = intermediateSizes.map((width, layer) =>
     config.blocks?.[layer] === 'mixer'
@@ -49,7 +49,50 @@ export function countParameters(config: DecoderConfig): number {
     (config.numLayers - numMlps - numRecurrent + numBeside) * (attention + sinks + headNormSize) +
     (recurrence ? numRecurrent * countRecurrent(recurrence, hiddenSize) : 0);
   const rest = config.numLayers * ((blocks ? 1 : numNorms) * normSize + ofActivation + cross);
-  return embeddings + mixers + rest + mlps.reduce((sum, each) => sum + each, 0) + normSize;
+  const ofMlps = mlps.reduce((sum, each) => sum + each, 0);
+  return (
+    embeddings + mixers + rest + ofMlps + normSize + countVaried(config, attention + headNormSize)
+  );
+}
+
+function countAttention(
+  { hiddenSize, queryKeyValueBias, attentionOutputBias }: DecoderConfig,
+  queries: number,
+  queriesKeysValues: number,
+): number {
+  return (
+    (hiddenSize + Number(queryKeyValueBias)) * queriesKeysValues +
+    (queries + Number(attentionOutputBias)) * hiddenSize
+  );
+}
+
+/**
+ * How many more a model has whose layers are not alike: of their attention, of embeddings of their own, and of
+ * norms and factors. @param alike values of attention with its norms, where layers are
+ */
+function countVaried(config: DecoderConfig, alike: number): number {
+  const { family, hiddenSize, numHeads, numLayers, layerInputs, experts } = config;
+  if (family.varied === undefined) return 0;
+  let sum = numLayers;
+  for (let layer = 0; layer < numLayers; layer++) {
+    const { numKvHeads, headDim } = atLayer(config, layer);
+    // Beside queries.
+    const numKinds = numOwnParts(config, layer) - 1;
+    const queries = numHeads * headDim;
+    const all = countAttention(config, queries, queries + numKinds * numKvHeads * headDim);
+    sum += all + (numKinds > 0 ? 2 : 1) * headDim - alike;
+  }
+  if (family.varied.besideMlp !== undefined && experts !== null) {
+    const { intermediateSizes, mlpBias } = config;
+    const ofMlps = intermediateSizes.map((width) => mlp(hiddenSize, width, mlpBias));
+    // Three norms, the router's scale, and its factors.
+    sum += ofMlps.reduce((total, each) => total + each, 0);
+    sum += numLayers * (4 * hiddenSize + experts.count);
+  }
+  if (layerInputs === undefined) return sum;
+  const { width, vocabSize } = layerInputs;
+  const inLayer = 2 * hiddenSize * width + hiddenSize;
+  return sum + numLayers * (width * (vocabSize + hiddenSize) + inLayer) + width;
 }
 
 function countLatent(

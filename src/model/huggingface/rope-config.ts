@@ -36,8 +36,9 @@ const DEFAULT_THETA = 10_000;
 /** @throws {ModelError} if frequencies are scaled in a way that is not supported */
 export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
   const { full, sliding } = ropeByLayerType(hf);
+  const isProportional = typeOf(full) === 'proportional';
   const partial =
-    full.partial_rotary_factor ??
+    (isProportional ? 1 : full.partial_rotary_factor) ??
     hf.partial_rotary_factor ??
     (hf.rotary_dim ?? context.headDim) / context.headDim;
   const rotaryDim = Math.trunc(context.headDim * partial);
@@ -145,6 +146,8 @@ function parseScaling(
       return { type };
     case 'linear':
       return { type, factor: need('factor', rope.factor) };
+    case 'proportional':
+      return { type, share: rope.partial_rotary_factor ?? 1, factor: rope.factor ?? 1 };
     case 'llama3': {
       const lowFreqFactor = need('low_freq_factor', rope.low_freq_factor);
       const highFreqFactor = need('high_freq_factor', rope.high_freq_factor);
@@ -180,13 +183,15 @@ function parseScaling(
         );
       }
       const attentionFactor =
-        rope.attention_factor ?? longRopeAttentionFactor(factor, originalMaxPositionEmbeddings);
+        (isLong ? rope.long_mscale : rope.short_mscale) ??
+        rope.attention_factor ??
+        longRopeAttentionFactor(factor, originalMaxPositionEmbeddings);
       return { type: 'longrope', factors, attentionFactor };
     }
     default:
       throw new ModelError(
         `${origin}: rope scaling "${type}" is not supported ` +
-          '(supported: default, linear, llama3, yarn, longrope)',
+          '(supported: default, linear, llama3, yarn, longrope, proportional)',
       );
   }
 }

@@ -2,6 +2,8 @@
 export type RopeScaling =
   | { readonly type: 'default' }
   | { readonly type: 'linear'; readonly factor: number }
+  /** Frequencies of all dimensions, and a share of them, the first, that turn. */
+  | { readonly type: 'proportional'; readonly share: number; readonly factor: number }
   | {
       readonly type: 'llama3';
       readonly factor: number;
@@ -53,6 +55,8 @@ export function scaledFrequency(shape: RotaryShape, index: number): number {
       return frequency;
     case 'linear':
       return frequency / scaling.factor;
+    case 'proportional':
+      return index < Math.floor((scaling.share * rotaryDim) / 2) ? frequency / scaling.factor : 0;
     case 'longrope':
       return frequency / (scaling.factors[index] ?? 1);
     case 'llama3':

@@ -1,17 +1,18 @@
 import type { HuggingFaceConfig } from './config-schema.ts';
-import type { WindowRule } from '../families/family.ts';
+import type { Family, WindowRule } from '../families/family.ts';
 
 /**
  * How many tokens each layer attends to, itself included; null for all before it, or where the window
- * is as long as texts can be.
+ * is as long as texts can be and changes nothing else.
  */
 export function slidingWindows(
   hf: HuggingFaceConfig,
-  rule: WindowRule,
+  { slidingWindow: rule, windowRope }: Pick<Family, 'slidingWindow' | 'windowRope'>,
   maxPositionEmbeddings: number,
 ): (number | null)[] {
   const window = hf.sliding_window ?? null;
-  const hasEffect = window !== null && window < maxPositionEmbeddings;
+  const isShort = window !== null && window < maxPositionEmbeddings;
+  const hasEffect = isShort || windowRope === 'unscaled';
   return Array.from({ length: hf.num_hidden_layers }, (_, layer) =>
     hasEffect && isSliding(hf, rule, layer) ? window : null,
   );

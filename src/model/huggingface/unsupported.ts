@@ -43,7 +43,9 @@ export function rejectUnsupported(
   if (!hf.do_layer_norm_before || embedded !== hf.hidden_size) {
     reject('do_layer_norm_before or word_embed_proj_dim of OPT-350M', 'OPT of other sizes');
   }
-  if (hf.use_bidirectional_attention === true) {
+  const seesAll = hf.use_bidirectional_attention;
+  // Gemma 4 says `vision` where images see all of themselves.
+  if (seesAll === true || seesAll === 'all') {
     reject('use_bidirectional_attention', 'causal attention');
   }
 }

@@ -87,6 +87,8 @@ export interface WeightSource {
    * @throws {ModelError} if it cannot be read in that shape, or is not as the layout says
    */
   integers?(name: string, shape: readonly number[]): Promise<StoredIntegers>;
+  /** A matrix as `integers` gives it, in pieces of whole rows. Left out where only the whole can be had. */
+  integerPieces?(name: string, shape: readonly number[]): AsyncIterable<StoredIntegers>;
   /** Does a task in another thread, which has the same weights open; null, as if left out, without one. */
   made?(task: MatrixTask): Promise<MadeMatrix> | null;
   /** Releases what the source holds open. */

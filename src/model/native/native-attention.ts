@@ -4,11 +4,17 @@ import type { DecoderAttention } from '../graph/decoder-attention.ts';
 import { attentionAttributes } from '../graph/attention-attributes.ts';
 import { IMAGE_ENDS } from '../graph/image-ends.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { kvLayer, kvLayersOf } from '../graph/layer-kinds.ts';
+import { atLayer } from '../huggingface/layer-heads.ts';
+import { kvLayer } from '../graph/layer-kinds.ts';
 import { layerKvNames } from '../graph/kv-names.ts';
 import { KV_ELEMENT_TYPES, type KvCacheDtype } from '../manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
-import { declareSlotInputs, declareSlotOutputs } from '../graph/slot-interface.ts';
+import {
+  declareSlotInputs,
+  declareSlotOutputs,
+  presentNames,
+  slotCache,
+} from '../graph/slot-interface.ts';
 import type { GroupPrefix } from '../graph/token-packing.ts';
 import { packPositions } from '../graph/token-positions.ts';
 import { nativePositionWidth } from './position-width.ts';
@@ -30,10 +36,9 @@ export function nativeAttention(
   groups: readonly GroupPrefix[],
   kvCacheDtype: KvCacheDtype,
 ): DecoderAttention {
-  const { numKvHeads, headDim, rmsNormEps } = config;
-  const type = KV_ELEMENT_TYPES[kvCacheDtype];
-  const width = nativePositionWidth(headDim, kvCacheDtype);
-  const cache = { ...kvLayersOf(config), numKvHeads, headDim: width, type } as const;
+  const cache = slotCache(config, KV_ELEMENT_TYPES[kvCacheDtype], (headDim) =>
+    nativePositionWidth(headDim, kvCacheDtype),
+  );
   declareSlotInputs(graph, groups, cache);
   const ends = config.takesImageEnds ? endInputs(graph, groups.length) : [];
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));
@@ -63,7 +68,7 @@ export function nativeAttention(
           'total_sequence_length',
         ]),
       );
-      const outputs = groups.flatMap((group) => ofGroup(group, layerKvNames('present', ofCache)));
+      const outputs = groups.flatMap((group) => ofGroup(group, presentNames(config, layer)));
       return graph.node(
         name,
         OPERATORS[kvCacheDtype],
@@ -81,9 +86,9 @@ export function nativeAttention(
           outputs: [name, ...outputs],
           attributes: {
             ...attentionAttributes(config, layer),
-            head_dim: BigInt(headDim),
+            head_dim: BigInt(atLayer(config, layer).headDim),
             norms_all_heads: norms?.over === 'all heads' ? 1n : 0n,
-            epsilon: rmsNormEps,
+            epsilon: config.rmsNormEps,
           },
         },
       );

@@ -1,5 +1,5 @@
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
-import type { Activation } from '../huggingface/config.ts';
+import type { Activation } from '../huggingface/activation.ts';
 import { floatInitializer } from '../quantize/float-matrix.ts';
 import type { NormBefore } from '../graph/decoder-values.ts';
 import { BEST_OUTPUT } from './best.ts';

@@ -16,7 +16,7 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
 import { NativeAdapters } from './native-adapters.ts';
-import { headFormat, nativeFormat, type NativePrecision } from './native-format.ts';
+import { headFormat, nativeFormat, storedFormat, type NativePrecision } from './native-format.ts';
 import { emitNativeLinear, isGate, type LinearFusion } from './native-linear.ts';
 import { addNativeMatrix, emitRows, type NativeMatrix } from './native-matrix.ts';
 
@@ -43,10 +43,20 @@ export class NativeOps extends DecoderOps {
     const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.config;
     const head = this.#lmHead();
     if (tieWordEmbeddings) return emitRows(this.graph, head, 'embedding/Rows', tokenIds);
-    const shape = [vocabSize, hiddenSize] as const;
+    return this.rowsOf(family.tensors.embedding, [vocabSize, hiddenSize], tokenIds, 'embedding');
+  }
+
+  override rowsOf(...[tensor, shape, tokenIds, prefix]: Parameters<DecoderOps['rowsOf']>): string {
+    const [rows, columns] = shape;
+    const source = { name: tensor, tensors: [{ name: `${tensor}.weight`, rows }], columns };
+    const stored = storedFormat(this.weights, source);
+    if (stored !== null) {
+      const matrix = addNativeMatrix(this.graph, this.weights, source, stored);
+      return emitRows(this.graph, matrix, `${prefix}/Rows`, tokenIds);
+    }
     const format = { kind: 'blocks', bits: 8, activations: 'float' } as const;
-    const { embedding } = family.tensors;
-    return vocabularyMatrix(this.graph, this.weights, embedding, shape, format).embed(tokenIds);
+    const table = vocabularyMatrix(this.graph, this.weights, tensor, shape, format);
+    return table.embed(tokenIds, prefix);
   }
 
   override norm(tensor: string | null, { sum }: ResidualSum, scale = 1): NormalizedSum {

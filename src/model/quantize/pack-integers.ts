@@ -38,18 +38,6 @@ export async function packIntegers(
   return packed;
 }
 
-/** One tensor's integers. @param size as in `packIntegers` */
-export function packTensor(
-  stored: StoredIntegers,
-  [rows, columns]: readonly [rows: number, columns: number],
-  layout: StoredLayout,
-  size: number,
-): PackedBlocks {
-  const packed = noBlocks(rows, columns, layout, size);
-  packRows(stored, rows, { columns, size, layout }, packed, 0);
-  return packed;
-}
-
 function noBlocks(
   rows: number,
   columns: number,

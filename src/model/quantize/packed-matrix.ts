@@ -1,13 +1,6 @@
 import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
-import {
-  BLOCK_SIZE,
-  blocksPerRow,
-  emptyBlocks,
-  type QuantizedBlocks,
-  quantizeRows,
-} from './quantize-blocks.ts';
-import { quantizeSmallBlocks, SMALL_BLOCK } from './quantize-small-blocks.ts';
-import { packTensor } from './pack-integers.ts';
+import { BLOCK_SIZE, blocksPerRow, emptyBlocks, quantizeRows } from './quantize-blocks.ts';
+import { quantizeSmallBlocks, SMALL_BLOCK, type SmallBlocks } from './quantize-small-blocks.ts';
 import { forEachRow } from './make-rows.ts';
 import { inOneForm } from './stored-form.ts';
 import {
@@ -15,6 +8,7 @@ import {
   type MatrixTask,
   type NativeFormat,
   piecesOf,
+  type StoredIntegers,
   type WeightSource,
 } from '../huggingface/weights.ts';
 
@@ -127,88 +121,143 @@ export async function packBlocks(
   layout: PackedLayout,
   format: BlockFormat,
 ): Promise<PackedMatrix> {
-  const { bits, blockSize, hasOffsets } = format;
-  const { padded, numPlaces } = layout;
-  const blocks = padded / blockSize;
-  const storedBlocks = Math.ceil(columns / blockSize);
-  const bytes = (blockSize * bits) / 8;
-  const values = new Uint8Array((numPlaces * padded * bits) / 8).fill(bits === 4 ? 0x88 : 128);
-  const fours = foursOf(values);
-  const scales = new Float32Array(numPlaces * blocks);
-  const offsets = hasOffsets ? new Float32Array(scales.length) : undefined;
-  let row = 0;
-  for (const tensor of tensors) {
-    for await (const quantized of blocksOf(weights, tensor, columns, format)) {
-      const sourceFours = foursOf(quantized.packed);
-      for (let from = 0; from < quantized.scales.length; row++) {
-        const place = layout.placeOf(row);
-        const lane = place % PAIR;
-        for (let block = 0; block < storedBlocks; block++, from++) {
-          const pairBlock = Math.floor(place / PAIR) * blocks + block;
-          scales[pairBlock * PAIR + lane] = quantized.scales[from] ?? 0;
-          if (offsets) offsets[pairBlock * PAIR + lane] = quantized.offsets?.[from] ?? 0;
-          const base = pairBlock * PAIR * bytes;
-          if (bits === 8) {
-            const source = sourceFours.subarray((from * bytes) / 4, ((from + 1) * bytes) / 4);
-            packFours(source, fours, base / 4 + lane);
-          } else {
-            const source = quantized.packed.subarray(from * bytes, (from + 1) * bytes);
-            const half = Math.floor(lane / LANES) * LANES * bytes;
-            packHalves(source, values, base + half + (lane % LANES) * 4);
-          }
-        }
+  const packer = new BlockPacker(columns, layout, format);
+  for (const { name, rows } of tensors) {
+    if (format.isStored) {
+      const pieces = inOneForm(weights, name, [rows, columns], format.bits);
+      for await (const { integers, blockSize } of pieces) packer.addStored(integers, blockSize);
+      continue;
+    }
+    for await (const piece of piecesOf(weights, name, [rows, columns])) {
+      packer.add(quantized(piece, columns, format));
+    }
+  }
+  return packer.packed;
+}
+
+function quantized(
+  piece: Float32Array,
+  columns: number,
+  { bits, blockSize }: BlockFormat,
+): SmallBlocks {
+  if (blockSize === SMALL_BLOCK) return quantizeSmallBlocks(piece, columns, bits);
+  const blocks = emptyBlocks(piece.length / columns, columns, 4);
+  quantizeRows(piece, columns, 4, blocks, 0);
+  return blocks;
+}
+
+/** Puts rows of blocks where they belong, one after the other. */
+class BlockPacker {
+  readonly #columns: number;
+  readonly #layout: PackedLayout;
+  readonly #format: BlockFormat;
+  /** With padding. */
+  readonly #blocks: number;
+  readonly #fours: Int32Array;
+  #row = 0;
+  readonly packed: PackedMatrix;
+
+  constructor(columns: number, layout: PackedLayout, format: BlockFormat) {
+    const { bits, blockSize, hasOffsets } = format;
+    const { padded, numPlaces } = layout;
+    this.#columns = columns;
+    this.#layout = layout;
+    this.#format = format;
+    this.#blocks = padded / blockSize;
+    // Padding is 0, too.
+    const values = new Uint8Array((numPlaces * padded * bits) / 8).fill(bits === 4 ? 0x88 : 128);
+    this.#fours = foursOf(values);
+    const scales = new Float32Array(numPlaces * this.#blocks);
+    this.packed = {
+      values,
+      scales,
+      ...(hasOffsets && { offsets: new Float32Array(scales.length) }),
+    };
+  }
+
+  /** Adds whole rows in blocks of the format, two neighbours of 4 bits to a byte. */
+  add({ packed, scales, offsets }: SmallBlocks): void {
+    const { bits, blockSize } = this.#format;
+    const perRow = Math.ceil(this.#columns / blockSize);
+    const row = bits === 8 ? packed : new Uint8Array(perRow * blockSize);
+    const fours = foursOf(row);
+    for (let first = 0; first < scales.length; first += perRow) {
+      if (bits === 4) widen(packed, (first * blockSize) / 2, row);
+      const from = bits === 8 ? (first * blockSize) / 4 : 0;
+      this.#put(fours, from, { scales, offsets, first, share: 1 });
+    }
+  }
+
+  /**
+   * Adds whole rows of a checkpoint's integers.
+   * @param storedSize weights that share a scale: as many as in a block of the format, or several times as many
+   */
+  addStored({ values, scales, offsets }: StoredIntegers, storedSize: number): void {
+    const { bits, blockSize } = this.#format;
+    const perRow = Math.ceil(this.#columns / storedSize);
+    const padded = new Uint8Array(this.#layout.padded).fill(2 ** (bits - 1));
+    const fours = foursOf(padded);
+    for (let row = 0; row < values.length / this.#columns; row++) {
+      padded.set(values.subarray(row * this.#columns, (row + 1) * this.#columns));
+      const first = row * perRow;
+      this.#put(fours, 0, { scales, offsets, first, share: storedSize / blockSize });
+    }
+  }
+
+  /**
+   * Puts the next row.
+   * @param from where its values begin, one to a byte
+   * @param share blocks that have the same scale
+   */
+  #put(row: Int32Array, from: number, { scales, offsets, first, share }: RowScales): void {
+    const { bits, blockSize } = this.#format;
+    const place = this.#layout.placeOf(this.#row++);
+    const lane = place % PAIR;
+    const firstBlock = Math.floor(place / PAIR) * this.#blocks;
+    const numBlocks = Math.ceil(this.#columns / blockSize);
+    const { packed } = this;
+    for (let block = 0; block < numBlocks; block++) {
+      const at = (firstBlock + block) * PAIR + lane;
+      const scale = first + Math.floor(block / share);
+      packed.scales[at] = scales[scale] ?? 0;
+      if (packed.offsets) packed.offsets[at] = offsets?.[scale] ?? 0;
+    }
+    const blockFours = blockSize / 4;
+    if (bits === 8) {
+      const base = firstBlock * blockFours * PAIR + lane;
+      const count = numBlocks * blockFours;
+      for (let i = 0; i < count; i++) this.#fours[base + i * PAIR] = row[from + i] ?? 0;
+      return;
+    }
+    const half = Math.floor(lane / LANES) * (blockFours / 2) * LANES + (lane % LANES);
+    for (let block = 0; block < numBlocks; block++) {
+      const base = (firstBlock + block) * (blockFours / 2) * PAIR + half;
+      for (let i = 0; i < blockFours / 2; i++) {
+        const at = from + block * blockFours + 2 * i;
+        this.#fours[base + i * LANES] = (row[at] ?? 0) | ((row[at + 1] ?? 0) << 4);
       }
     }
   }
-  return { values, scales, ...(offsets && { offsets }) };
 }
 
-/** A tensor's own blocks, if these are kept, otherwise new ones; in pieces of whole rows. */
-async function* blocksOf(
-  weights: WeightSource,
-  { name, rows }: MatrixSource['tensors'][number],
-  columns: number,
-  { bits, blockSize, isStored }: BlockFormat,
-): AsyncGenerator<QuantizedBlocks & { readonly offsets?: Float32Array }, void> {
-  if (isStored) {
-    const { integers, layout } = await inOneForm(weights, name, [rows, columns], bits);
-    yield packTensor(integers, [rows, columns], layout, blockSize);
-    return;
-  }
-  for await (const piece of piecesOf(weights, name, [rows, columns])) {
-    if (blockSize === SMALL_BLOCK) {
-      yield quantizeSmallBlocks(piece, columns, bits);
-      continue;
-    }
-    const quantized = emptyBlocks(piece.length / columns, columns, 4);
-    quantizeRows(piece, columns, 4, quantized, 0);
-    yield quantized;
-  }
+/** Where a row's scales and offsets begin. */
+interface RowScales {
+  readonly scales: Float32Array;
+  readonly offsets?: Float32Array | null | undefined;
+  readonly first: number;
+  readonly share: number;
 }
 
 /** Bytes that begin a buffer, four at a time. */
-function foursOf({ buffer, byteLength }: Uint8Array): Uint32Array {
-  return new Uint32Array(buffer, 0, byteLength / 4);
+function foursOf({ buffer, byteLength }: Uint8Array): Int32Array {
+  return new Int32Array(buffer, 0, byteLength / 4);
 }
 
-/** @param fours of a block @param base of the block's row */
-function packFours(fours: Uint32Array, values: Uint32Array, base: number): void {
-  for (let i = 0; i < fours.length; i++) values[base + i * PAIR] = fours[i] ?? 0;
-}
-
-/** @param bytes of a block, two neighbours to a byte @param base of the block's row */
-function packHalves(bytes: Uint8Array, values: Uint8Array, base: number): void {
-  for (let at = 0; at < bytes.length; at += 4) {
-    const [a, b, c, d] = [
-      bytes[at] ?? 0,
-      bytes[at + 1] ?? 0,
-      bytes[at + 2] ?? 0,
-      bytes[at + 3] ?? 0,
-    ];
-    const to = base + at * LANES;
-    values[to] = (a & 15) | (c << 4);
-    values[to + 1] = (a >> 4) | (c & 0xf0);
-    values[to + 2] = (b & 15) | (d << 4);
-    values[to + 3] = (b >> 4) | (d & 0xf0);
+/** Two neighbours of 4 bits to a byte as one to a byte. */
+function widen(packed: Uint8Array, from: number, values: Uint8Array): void {
+  for (let i = 0; i < values.length; i += 2) {
+    const both = packed[from + i / 2] ?? 0;
+    values[i] = both & 15;
+    values[i + 1] = both >> 4;
   }
 }

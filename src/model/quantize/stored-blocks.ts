@@ -43,20 +43,51 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 export async function readIntegers(
   weights: WeightSource,
   name: string,
-  [rows, columns]: readonly [rows: number, columns: number],
+  shape: readonly [rows: number, columns: number],
 ): Promise<StoredIntegers> {
-  const layout = weights.layout?.(name, [rows, columns]);
-  const stored = await weights.integers?.(name, [rows, columns]);
+  const layout = weights.layout?.(name, shape);
+  const stored = await weights.integers?.(name, shape);
   if (!layout || !stored) throw new ModelError(`tensor "${name}" is not stored in integers`);
-  const { values, scales, zeroPoints, offsets } = stored;
+  if (rowsIn(stored, layout, shape[1]) === shape[0]) return stored;
+  throw isOtherwise(name);
+}
+
+/** As readIntegers, in pieces of whole rows. */
+export async function* readIntegerPieces(
+  weights: WeightSource,
+  name: string,
+  shape: readonly [rows: number, columns: number],
+): AsyncGenerator<StoredIntegers, void> {
+  const layout = weights.layout?.(name, shape);
+  if (!layout || !weights.integerPieces) {
+    yield await readIntegers(weights, name, shape);
+    return;
+  }
+  let rows = 0;
+  for await (const piece of weights.integerPieces(name, shape)) {
+    rows += rowsIn(piece, layout, shape[1]) ?? NaN;
+    yield piece;
+  }
+  if (rows !== shape[0]) throw isOtherwise(name);
+}
+
+/** Null where there are not as many of everything as rows of `columns` have. */
+function rowsIn(
+  { values, scales, zeroPoints, offsets }: StoredIntegers,
+  layout: StoredLayout,
+  columns: number,
+): number | null {
+  const rows = values.length / columns;
   const blocks = rows * Math.ceil(columns / layout.blockSize);
   const isWhole =
-    values.length === rows * columns &&
     scales.length === blocks &&
     (zeroPoints?.length ?? blocks) === blocks &&
     offsets?.length === (layout.hasOffsets ? blocks : undefined);
-  if (isWhole && (layout.hasZeroPoints || zeroPoints === null)) return stored;
-  throw new ModelError(`tensor "${name}" is not stored as its header and configuration say`);
+  return isWhole && (layout.hasZeroPoints || zeroPoints === null) ? rows : null;
+}
+
+function isOtherwise(name: string): ModelError {
+  return new ModelError(`tensor "${name}" is not stored as its header and configuration say`);
 }
 
 /** The weights that integers stand for, in the order of their columns. */

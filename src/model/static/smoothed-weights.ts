@@ -29,6 +29,7 @@ export function smoothedWeights(weights: WeightSource, factors: TensorFactors): 
     // Integers of the checkpoint are no longer valid after multiplication.
     layout: (name, shape) => (factors.has(name) ? null : (weights.layout?.(name, shape) ?? null)),
     ...(weights.integers && { integers: weights.integers.bind(weights) }),
+    ...(weights.integerPieces && { integerPieces: weights.integerPieces.bind(weights) }),
     close: () => weights.close(),
   };
 }

@@ -119,6 +119,11 @@ export function requirePlainLayers(
       `the model has keys and values from latents: ${what} takes models with these from the hidden state`,
     );
   }
+  if (family.varied !== undefined) {
+    throw new ModelError(
+      `the model has layers with different heads: ${what} takes models whose layers are alike`,
+    );
+  }
   const isPlain = !parallelResidual && family.gatesMlp && family.norms === 'rms';
   if (!isPlain || family.storesTransposed || family.tensors.positions !== null) {
     throw new ModelError(

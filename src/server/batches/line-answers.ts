@@ -65,8 +65,8 @@ function answerResponse(context: ServerContext, body: JsonObject, caller: Caller
 }
 
 async function embed(context: ServerContext, body: JsonObject, caller: Caller) {
-  const { runtime, release } = await acquireKind(context, body, caller, 'encoder', 'text');
   const images = context.images.ofRequest();
+  const { runtime, release } = await acquireKind(context, body, caller, 'encoder', 'text');
   try {
     const limited = withOwnDeadline(body, caller);
     const answer = await embeddingsOf(runtime, body, limited, images, LIMITS.batchLineTexts);

@@ -54,8 +54,8 @@ export function embeddingRoutes(app: Hono<ServerEnv>, context: ServerContext): v
       const json = await context.bodies.read(c.env.incoming, caller.client);
       const model = c.req.param('model');
       const named = model === undefined ? json : { ...Object(json), model };
-      const { runtime, release } = await acquireKind(context, named, caller, 'encoder', 'text');
       const images = context.images.ofRequest();
+      const { runtime, release } = await acquireKind(context, named, caller, 'encoder', 'text');
       try {
         return await answer(runtime, json, withOwnDeadline(json, caller), c, images);
       } finally {

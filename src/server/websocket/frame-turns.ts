@@ -1,4 +1,5 @@
 /** Shares the event loop among all sockets of a server. */
+import { guarded } from '../../guarded.ts';
 import { LIMITS } from '../../limits.ts';
 
 /** Something with frames to handle. */
@@ -35,10 +36,17 @@ export class FrameTurns {
     }
     if (this.#isNextAwaited || this.#spentMs === 0) return;
     this.#isNextAwaited = true;
-    setImmediate(() => {
+    const next = (): void => {
       this.#isNextAwaited = false;
       this.#spentMs = 0;
       this.#work();
-    });
+    };
+    // Whatever goes wrong, sockets get their turns.
+    setImmediate(
+      guarded(next, (error) => {
+        next();
+        throw error;
+      }),
+    );
   }
 }

@@ -3,7 +3,7 @@ import { bytesOfPositions, kvShape } from '../../engine/kv-shape.ts';
 import { windowsOf } from '../../engine/process/windows-of.ts';
 import { wholePages } from '../../engine/windows/window-budget.ts';
 import { stateSize } from '../../model/graph/decoder-states.ts';
-import { kvWindows, numKvLayers } from '../../model/graph/layer-kinds.ts';
+import { kvHeads, kvWindows, numKvLayers } from '../../model/graph/layer-kinds.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import type { Precision } from '../../model/manifest.ts';
 import { towerParameters } from '../../model/vision/tower-size.ts';
@@ -63,8 +63,9 @@ export function weightBytes({ chosen: { decoder }, choice }: Computed, numParame
   const isWidened = choice.precision === 'fp16' && choice.activationDtype === 'float32';
   const { layers, vocabulary } = BYTES_PER_WEIGHT[isWidened ? 'fp32' : choice.precision];
   if (decoder.kind === 'export') return numParameters * layers;
-  const { tieWordEmbeddings, vocabSize, hiddenSize } = decoder.config;
-  const inVocabulary = (tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
+  const { tieWordEmbeddings, vocabSize, hiddenSize, numLayers, layerInputs } = decoder.config;
+  const ofLayers = layerInputs ? layerInputs.vocabSize * layerInputs.width * numLayers : 0;
+  const inVocabulary = (tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize + ofLayers;
   const inLayers = countParameters(decoder.config) - inVocabulary;
   return inLayers * layers + inVocabulary * vocabulary;
 }
@@ -117,6 +118,7 @@ export function kvCacheBytes(
     predictionLayers: options.speculative === 'mtp' ? 1 : undefined,
     numKvHeads,
     headDim,
+    layerHeads: kvHeads(decoder.config),
     slidingWindows: kvWindows(decoder.config),
     states: recurrence ? [] : undefined,
   } as const;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { calibrateKv } from '../../../src/engine/cpu/kv-calibration.ts';
+import { sameHeads } from '../../../src/engine/kv-shape.ts';
 import { openEngine } from '../../../src/engine/process/open-engine.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import type { CacheOperation } from '../../../src/engine/cache-operation.ts';
@@ -173,7 +174,8 @@ describe('calibration', () => {
     for (const [index] of prompts.entries()) {
       const sequence = textIn(0, index);
       prefill(sequence);
-      const { numKvHeads, headDim, capacity } = decoder.storage.shape;
+      const { capacity } = decoder.storage.shape;
+      const { numKvHeads, headDim } = sameHeads(decoder.storage.shape);
       for (const [at, tensor] of decoder.storage.view(0, 1).entries()) {
         const layer = scales[at >> 1];
         const { data } = tensor;

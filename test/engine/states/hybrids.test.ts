@@ -151,6 +151,26 @@ describe.each(MODELS)('%s in %s with a KV cache of %s', (name, precision, kvCach
   });
 });
 
+it('a third text begins where two others parted, however far apart snapshots are', async () => {
+  const source = { kind: 'folder', path: await longHybrid('qwen3.5', cache.path) } as const;
+  const nativeKernels = { kvCacheDtype: 'float32' } as const;
+  const options = { precision: 'int8', nativeKernels, cacheDirectory: cache.path } as const;
+  const model = await prepareModel(source, options);
+  const engine = new HybridEngine(model, {
+    maxNumBatchedTokens: 128,
+    spacing: 1024,
+    spareRows: 8,
+    maxPages: 64,
+  });
+  const beginning = Array.from({ length: 50 }, (_, at) => (at * 7) % VOCAB_SIZE);
+  const cached = [1, 2, 3].map((id) => {
+    const promptTokenIds = Int32Array.of(...beginning, id, 40, 41, 42);
+    return engine.textOf(engineRequest({ id, promptTokenIds, maxTokens: 4 }))[0]?.numCachedTokens;
+  });
+  expect(cached).toEqual([0, 0, 48]);
+  engine.release();
+});
+
 it('the engines above lost sequences, texts and processes', () => {
   for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(5);
 });

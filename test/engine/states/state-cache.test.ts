@@ -22,6 +22,41 @@ function run(cache: StateCache, sequence: Sequence, numTokens: number) {
   return rows;
 }
 
+describe('a text that begins like another one', () => {
+  const shared = text(30);
+  const next = (cache: StateCache, first: number) => {
+    const sequence = sequenceOf(Int32Array.of(...shared, ...text(4, first)));
+    sequence.numComputedTokens = cache.longestShared(sequence, '', shared.length);
+    cache.begin(sequence);
+    return sequence;
+  };
+
+  it('leaves a snapshot where they part, a little before, for a third one', () => {
+    const cache = new StateCache({ numRows: 12, spacing: 1024, minLength: 16 });
+    const second = next(cache, 100);
+    expect(second.numComputedTokens).toBe(0);
+    expect(cache.borderAfter(second, 0)).toBe(16);
+    expect(cache.borderAfter(second, 15)).toBe(16);
+    expect(cache.borderAfter(second, 16)).toBe(1024);
+    run(cache, second, 16);
+    run(cache, second, 18);
+    cache.end(second, false);
+    const third = next(cache, 200);
+    expect(third.numComputedTokens).toBe(16);
+    // It has nothing to add to that.
+    expect(cache.borderAfter(third, 16)).toBe(1024);
+  });
+
+  it('has none where that saves next to nothing, or the usual place comes first', () => {
+    const close = new StateCache({ numRows: 12, spacing: 8, minLength: 16 });
+    const sequence = next(close, 100);
+    expect(close.borderAfter(sequence, 0)).toBe(8);
+    expect(close.borderAfter(sequence, 8)).toBe(16);
+    const short = new StateCache({ numRows: 12, spacing: 1024, minLength: 32 });
+    expect(short.borderAfter(next(short, 100), 0)).toBe(1024);
+  });
+});
+
 describe('the states of running sequences', () => {
   it('are read from one row and written to another, and a snapshot is a row left alone', () => {
     const cache = cacheOf(4);

@@ -36,8 +36,8 @@ it('ranges of pages are sets', () => {
 
 const shapes = fc.record({
   window: fc.integer({ min: 1, max: 1024 }),
-  numLayers: fc.constant(62),
-  numWindowed: fc.integer({ min: 1, max: 62 }),
+  width: fc.constant(62),
+  windowedWidth: fc.integer({ min: 1, max: 62 }),
   pageLength: fc.constantFrom(16, 32, 256),
   capacity: fc.constantFrom(2048, 8192, 32_768),
   stepTokens: fc.constantFrom(64, 512),
@@ -60,7 +60,7 @@ it('positions are those that their pages pay for', () => {
 });
 
 it('counts what Gemma 3 27B takes at 32k: its windows, and the layers that keep every token', () => {
-  const shape = { window: 1024, numLayers: 62, numWindowed: 52, pageLength: 16, capacity: 32_768 };
+  const shape = { window: 1024, width: 62, windowedWidth: 52, pageLength: 16, capacity: 32_768 };
   const budget = new WindowBudget({ ...shape, stepTokens: 512, prefixCaching: false });
   // (1024 + 16 + 512 + 64) / 16 + 2 pages of windows, a share of 10 / 62 beyond.
   expect(budget.pagesOf(32_768)).toBe(103 + Math.ceil(((2048 - 103) * 10) / 62));

@@ -5,7 +5,10 @@ import { warmUp } from '../../../src/front/generation/warm-up.ts';
 const shape = { maxNumSeqs: 6, maxModelLen: 100, maxNumBatchedTokens: 512, vocabSize: 50 };
 
 /** Requests of a warm-up to an engine: prompts, and how many at once. */
-async function asked(...[mode, changes = {}]: readonly ['off' | 'quick' | 'full', object?]) {
+async function asked(
+  ...[mode, changes = {}, msPerToken = 0]: readonly ['off' | 'quick' | 'full', object?, number?]
+) {
+  let now = 0;
   const prompts: number[] = [];
   const atOnce: number[] = [];
   let numRunning = 0;
@@ -14,6 +17,7 @@ async function asked(...[mode, changes = {}]: readonly ['off' | 'quick' | 'full'
       expect(promptTokenIds.length + maxTokens).toBeLessThanOrEqual(shape.maxModelLen);
       expect(promptTokenIds.every((id) => id < shape.vocabSize)).toBe(true);
       numRunning++;
+      if (numRunning === 1) now += promptTokenIds.length * maxTokens * msPerToken;
       await new Promise(setImmediate);
       if (maxTokens === 1) prompts.push(promptTokenIds.length);
       else atOnce.push(numRunning);
@@ -22,7 +26,7 @@ async function asked(...[mode, changes = {}]: readonly ['off' | 'quick' | 'full'
       yield { tokenIds: [0], finishReason: 'length' as const };
     },
   };
-  await warmUp(engine, mode, { ...shape, ...changes });
+  await warmUp(engine, mode, { ...shape, ...changes }, () => now);
   return { prompts, atOnce: [...new Set(atOnce)] };
 }
 
@@ -33,8 +37,21 @@ test('full runs every power of two up to what fits, of tokens and of sequences',
   });
 });
 
-test('quick runs the smallest and the largest', async () => {
-  expect(await asked('quick')).toEqual({ prompts: [1, 96], atOnce: [1, 6] });
+test('quick runs a few, up to the largest', async () => {
+  expect(await asked('quick')).toEqual({ prompts: [32, 96], atOnce: [1, 6] });
+  expect(await asked('quick', { maxModelLen: 20, maxNumSeqs: 1 })).toEqual({
+    prompts: [16],
+    atOnce: [1],
+  });
+});
+
+test('quick takes shorter prompts and fewer sequences of slow models', async () => {
+  expect(await asked('quick', {}, 1)).toEqual({ prompts: [32, 96], atOnce: [1, 6] });
+  // A second is for 100 tokens: 32 are known then, and 68 left.
+  expect(await asked('quick', {}, 10)).toEqual({ prompts: [32, 68], atOnce: [1] });
+  // Hardly more is left than is known.
+  expect(await asked('quick', {}, 15)).toEqual({ prompts: [32], atOnce: [1] });
+  expect(await asked('quick', {}, 100)).toEqual({ prompts: [32], atOnce: [1] });
 });
 
 test('off runs nothing, and so does a model without room for a prompt', async () => {

@@ -1,5 +1,5 @@
 /** Clients that pass for others: rates, and requests by their ids. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../support/processes.ts';
 import type { Attack } from '../support/attack.ts';
 import type { Client } from '../support/client.ts';
 
@@ -78,11 +78,10 @@ export const attacks: readonly Attack[] = [
     async run({ attacker, victim }) {
       const breaches: string[] = [];
       const id = 'the-victims-request';
-      const body = { prompt: 'Once upon a time', max_tokens: 200, ignore_eos: true };
+      const body = { prompt: 'Once upon a time', max_tokens: 1500, ignore_eos: true };
       const asked = victim.send(PATH, { body, headers: { 'x-request-id': id } });
-      await sleep(150);
-      const own = await victim.send('/v1/requests');
-      if (!own.text.includes(id)) breaches.push(`the victim does not see its own: ${own.text}`);
+      const isListed = async () => (await victim.send('/v1/requests')).text.includes(id);
+      await until(isListed, "the victim's request in its own list");
       const listed = await attacker.send('/v1/requests');
       if (listed.text.includes(id)) breaches.push('it was listed');
       const ended = await attacker.send(`/v1/requests/${id}`, { method: 'DELETE' });

@@ -11,6 +11,9 @@ import { type GgufCase, ggufOf, GRANITE, tensorShapes } from '../../support/gguf
 import { float, ggufBytes, int32s, text, uint } from '../../support/gguf-writer.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
+/** Type of a value in metadata. */
+const UINT32 = 4;
+
 const CASES: readonly GgufCase[] = [
   { fixture: 'llama', architecture: 'llama', paired: true, factors: 'rope_freqs' },
   {
@@ -156,6 +159,24 @@ test.each(CASES)('$fixture', async (of) => {
   expect(compared).toBeGreaterThan(10);
   await weights.close();
   await original.close();
+});
+
+test.each([
+  ['block_count', 0xffff_ffff, '4294967295 layers are not from 1 to'],
+  ['block_count', 0, '0 layers are not from 1 to'],
+  ['block_count', 3, 'gemma4.attention.sliding_window_pattern has 4 values for 3 layers'],
+  ['attention.shared_kv_layers', 0xffff_ffff, 'num_kv_shared_layers'],
+  ['embedding_length_per_layer_input', 0xffff_ffff, 'hidden_size_per_layer_input'],
+  ['attention.key_length_swa', 0xffff_ffff, 'head_dim'],
+])('Gemma 4 with a %s of %i is refused', async (suffix, value, message) => {
+  const bytes = await readFile('test/fixtures/gguf/gemma4-small.gguf');
+  const key = `gemma4.${suffix}`;
+  const at = bytes.indexOf(key) + key.length;
+  expect(bytes.readUInt32LE(at)).toBe(UINT32);
+  bytes.writeUInt32LE(value, at + 4);
+  const path = join(await temporaryDirectory(), 'model.gguf');
+  await writeFile(path, bytes);
+  await expect(inspectGguf(path)).rejects.toThrow(message);
 });
 
 test.each([

@@ -74,6 +74,38 @@ describe.each(vocabularies)('SentencePiece, prefix: $hasPrefix', (vocabulary) =>
   });
 });
 
+/** By Hugging Face's tokenizers, see scripts/references/gemma4_bpe.py. */
+const gemma4 = z
+  .object({
+    tokens: z.array(z.string()),
+    types: z.array(z.int()),
+    merges: z.array(z.string()),
+    cases: z.array(z.object({ text: z.string(), ids: z.array(z.int()) })),
+  })
+  .parse(JSON.parse(await readFile('test/fixtures/gemma4-bpe.json', 'utf8')));
+
+test("Gemma 4's tokens are those of its own tokenizer, and their texts", async () => {
+  const tokenizer = await TextTokenizer.load(
+    await textFolder({
+      'tokenizer.ggml.model': text('gemma4'),
+      'tokenizer.ggml.tokens': texts(gemma4.tokens),
+      'tokenizer.ggml.scores': float32s(gemma4.tokens.map(() => 0)),
+      'tokenizer.ggml.token_type': int32s(gemma4.types),
+      'tokenizer.ggml.merges': texts(gemma4.merges),
+      'tokenizer.ggml.bos_token_id': uint(2),
+      'tokenizer.ggml.eos_token_id': uint(1),
+      'tokenizer.ggml.add_bos_token': bool(false),
+    }),
+  );
+  for (const { text: each, ids } of gemma4.cases) {
+    expect([...tokenizer.encode(each, { addSpecialTokens: false })], each).toEqual(ids);
+    expect(tokenizer.decode(ids, { skipSpecialTokens: false })).toBe(each);
+  }
+  // The begin comes first whatever files say, and turns end answers.
+  expect(tokenizer.encode('x', { addSpecialTokens: true })[0]).toBe(2);
+  expect(tokenizer.eosTokenIds).toEqual([1, gemma4.tokens.indexOf('<turn|>')]);
+});
+
 const file = z.object({
   model: z.object({ vocab: z.record(z.string(), z.int()), merges: z.array(z.unknown()) }),
   added_tokens: z.array(z.object({ id: z.int(), content: z.string() })),

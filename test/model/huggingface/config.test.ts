@@ -425,6 +425,67 @@ describe('Gemma 3', () => {
   });
 });
 
+describe('Gemma 4', () => {
+  const layers = ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'];
+  const gemma4 = { model_type: 'gemma4_text', num_hidden_layers: 4, layer_types: layers };
+
+  test('has other heads in layers without a window, said in either of two ways', () => {
+    const heads = {
+      headDim: 256,
+      wholeHeads: { numKvHeads: 1, headDim: 512 },
+      valuesAreKeys: true,
+    };
+    const stated = { num_key_value_heads: 4, num_attention_heads: 8, attention_k_eq_v: true };
+    const published = { ...gemma4, ...stated, num_global_key_value_heads: 1 };
+    const saved = { head_dim: 512, num_key_value_heads: 1 };
+    expect(parse(published)).toMatchObject(heads);
+    expect(parse({ ...gemma4, ...stated, per_layer_config: { 1: saved, 3: saved } })).toMatchObject(
+      heads,
+    );
+    // Those with values of their own have as many in all layers.
+    expect(parse({ ...published, attention_k_eq_v: false })).toMatchObject({
+      wholeHeads: { numKvHeads: 4, headDim: 512 },
+      valuesAreKeys: undefined,
+    });
+  });
+
+  test('has last layers that read the keys of the last one before of their kind', () => {
+    const shared = { ...gemma4, num_kv_shared_layers: 2, use_double_wide_mlp: true };
+    expect(parse({ ...shared, intermediate_size: 24, vocab_size: 64 })).toMatchObject({
+      keyLayers: [0, 1, 0, 1],
+      intermediateSizes: [24, 24, 48, 48],
+      layerInputs: { width: 256, vocabSize: 64 },
+    });
+  });
+
+  test.each([
+    [
+      { num_kv_shared_layers: 3 },
+      'num_kv_shared_layers 3 leaves no layer whose keys layer 1 could read',
+    ],
+    [{ num_kv_shared_layers: 4 }, 'leaves no layer whose keys layer 0 could read'],
+    [{ num_kv_shared_layers: 40 }, 'leaves no layer whose keys layer 0 could read'],
+    [{ layer_types: layers.toReversed() }, 'a last layer with a sliding window is not supported'],
+    [
+      { per_layer_config: { 1: { head_dim: 64 }, 3: { head_dim: 128 } } },
+      'per_layer_config of layer 3 is not supported',
+    ],
+    [{ per_layer_config: { 0: { head_dim: 64 } } }, 'per_layer_config of layer 0 is not supported'],
+    [{ global_head_dim: 40 }, 'head_dim 40 is not supported'],
+    [
+      {
+        num_attention_heads: 4,
+        num_key_value_heads: 2,
+        per_layer_config: { 1: { num_key_value_heads: 3 }, 3: { num_key_value_heads: 3 } },
+      },
+      'num_attention_heads 4 is not a multiple of num_key_value_heads 3',
+    ],
+    [{ use_bidirectional_attention: 'all' }, 'use_bidirectional_attention is not supported'],
+  ])('%o is refused', (changes, message) => {
+    expect(() => parse({ ...gemma4, ...changes })).toThrow(message);
+  });
+});
+
 test.each([
   [
     { model_type: 'mamba' },
@@ -439,7 +500,7 @@ test.each([
   ],
   [
     { rope_scaling: { rope_type: 'dynamic', factor: 4 } },
-    'rope scaling "dynamic" is not supported (supported: default, linear, llama3, yarn, longrope)',
+    'rope scaling "dynamic" is not supported (supported: default, linear, llama3, yarn, longrope, proportional)',
   ],
   [{ rope_scaling: { rope_type: 'longrope' } }, 'rope scaling "longrope" needs "short_factor"'],
   [
@@ -546,6 +607,11 @@ test.each([
     { model_type: 'mixtral', num_local_experts: 4, num_experts_per_tok: 5 },
     '5 experts for a token are more than all 4',
   ],
+  [
+    { model_type: 'phimoe', num_local_experts: 4, num_experts_per_tok: 3 },
+    'phimoe picks 2 experts for a token, not 3',
+  ],
+  [{ model_type: 'phimoe', router_jitter_noise: -1 }, 'router_jitter_noise: expected at least 0'],
   [{ model_type: 'mixtral', num_local_experts: 5000 }, 'num_local_experts: expected at most 4096'],
   [
     { model_type: 'granitemoe', shared_expert_intermediate_size: 64 },

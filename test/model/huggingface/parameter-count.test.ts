@@ -27,6 +27,16 @@ test('the 135M shape has the parameters that its makers state', () => {
   expect(countParameters(config)).toBe(134_515_008);
 });
 
+/** As Gemma 4's models differ. */
+const gemma4 = {
+  model_type: 'gemma4_text',
+  num_hidden_layers: 4,
+  layer_types: ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'],
+  head_dim: 16,
+  global_head_dim: 32,
+  hidden_size_per_layer_input: 0,
+};
+
 test.each([
   {},
   { tie_word_embeddings: false },
@@ -39,9 +49,13 @@ test.each([
   { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 96 },
   { model_type: 'olmo2' },
   { model_type: 'mixtral', num_local_experts: 3 },
+  { model_type: 'phimoe', num_local_experts: 3, attention_bias: true, lm_head_bias: true },
   { model_type: 'qwen2_moe', num_experts: 5, shared_expert_intermediate_size: 48 },
   { model_type: 'qwen3_moe', num_experts: 9, moe_intermediate_size: 32, mlp_only_layers: [1] },
   { model_type: 'gpt_oss', num_local_experts: 4, sliding_window: null },
+  { ...gemma4, attention_k_eq_v: true, num_global_key_value_heads: 1 },
+  { ...gemma4, hidden_size_per_layer_input: 8, num_kv_shared_layers: 2, use_double_wide_mlp: true },
+  { ...gemma4, enable_moe_block: true, num_experts: 3, top_k_experts: 2, moe_intermediate_size: 8 },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {

@@ -1,10 +1,11 @@
 import { kvNames } from '../../../model/graph/kv-names.ts';
+import type { KvHeads } from '../../../model/huggingface/layer-parts.ts';
 import type { Allocator } from '../../../ort/allocator.ts';
 import type { SessionOptions } from '../../../ort/session-options.ts';
 import { Tensor } from '../../../ort/tensor.ts';
 import { type PositionCopy, PositionCopier } from '../position-copier.ts';
 import type { BusTraffic } from '../device-run.ts';
-import { bytesOfPositions, type KvShape } from '../../kv-shape.ts';
+import { bytesOfPositions, type KvShape, sameHeads } from '../../kv-shape.ts';
 import { BLOCK_SIZE } from '../../kv-cache/prefix-index.ts';
 import type { Sequence } from '../../sequence.ts';
 import type { CacheOperation } from '../../cache-operation.ts';
@@ -28,6 +29,7 @@ export class DeviceKvStorage {
   readonly #moves: PositionCopy;
   readonly #loads: PositionCopy;
   readonly #stores: PositionCopy;
+  readonly #heads: KvHeads;
   /** The sequence whose first `length` positions the staging slot holds. */
   #staged: { sequence: Sequence; length: number } | null = null;
 
@@ -38,11 +40,12 @@ export class DeviceKvStorage {
    */
   constructor(shape: KvShape, allocator: Allocator, session: SessionOptions, traffic: BusTraffic) {
     this.shape = shape;
-    const names = kvNames('past_key_values', shape.numLayers);
+    this.#heads = sameHeads(shape);
+    const names = kvNames('past_key_values', shape.heads.length);
     this.#allocator = allocator;
     this.#tensors = names.map(() => this.#allocate(shape.numSlots));
     this.#staging = names.map(() => this.#allocate(1));
-    const width = BLOCK_SIZE * shape.headDim;
+    const width = BLOCK_SIZE * this.#heads.headDim;
     this.#copier = new PositionCopier(shape.elementType, names.length, width, session, traffic);
     const slots = { tensors: this.#tensors, numRows: shape.numSlots * this.#chunksPerSlot };
     const staging = { tensors: this.#staging, numRows: this.#chunksPerSlot };
@@ -68,22 +71,22 @@ export class DeviceKvStorage {
   }
 
   get #chunksPerSlot(): number {
-    return this.shape.numKvHeads * this.#chunksPerHead;
+    return this.#heads.numKvHeads * this.#chunksPerHead;
   }
 
   #allocate(numSlots: number): Tensor {
-    const { numKvHeads, capacity, headDim } = this.shape;
-    return Tensor.allocate(
-      this.shape.elementType,
-      [numSlots, numKvHeads, capacity, headDim],
-      this.#allocator,
-    );
+    const dims = this.#dimsOf(numSlots);
+    return Tensor.allocate(this.shape.elementType, dims, this.#allocator);
+  }
+
+  #dimsOf(numSlots: number): number[] {
+    const { numKvHeads, headDim } = this.#heads;
+    return [numSlots, numKvHeads, this.shape.capacity, headDim];
   }
 
   /** The first slots, in the order of `kvNames`. The caller releases the tensors. */
   firstSlots(numSlots: number): Tensor[] {
-    const { numKvHeads, capacity, headDim } = this.shape;
-    const shape = [numSlots, numKvHeads, capacity, headDim];
+    const shape = this.#dimsOf(numSlots);
     return this.#tensors.map((whole) => Tensor.overStartOf(this.shape.elementType, shape, whole));
   }
 
@@ -128,7 +131,7 @@ export class DeviceKvStorage {
     const first = Math.floor(start / BLOCK_SIZE);
     const count = Math.ceil(end / BLOCK_SIZE) - first;
     const chunksOf = (slot: number): BigInt64Array<ArrayBuffer> => {
-      const chunks = new BigInt64Array(this.shape.numKvHeads * count);
+      const chunks = new BigInt64Array(this.#heads.numKvHeads * count);
       for (let index = 0; index < chunks.length; index++) {
         const head = Math.floor(index / count);
         const inHead = first + (index % count);

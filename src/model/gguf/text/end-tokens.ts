@@ -10,6 +10,8 @@ const TEXTS = new Set([
   '<|im_end|>',
   '<|end|>',
   '<end_of_turn>',
+  '<turn|>',
+  '<|tool_response>',
   '<|endoftext|>',
   '<|end_of_text|>',
   '<EOT>',

@@ -23,9 +23,21 @@ export function readGgufTokenizer(metadata: GgufMetadata, path: string): GgufTok
   const vocabulary = readVocabulary(metadata, path);
   if (kind === 'gpt2') return { vocabulary, json: byteLevelBpe(metadata, vocabulary, path) };
   if (kind === 'llama') return { vocabulary, json: sentencePiece(metadata, vocabulary) };
+  if (kind === 'gemma4') return { vocabulary, json: spacedBpe(metadata, vocabulary, path) };
   throw new ModelError(
-    `${path}: tokenizer.ggml.model "${kind}" is not supported (supported: gpt2, llama)`,
+    `${path}: tokenizer.ggml.model "${kind}" is not supported (supported: gemma4, gpt2, llama)`,
   );
+}
+
+/** @throws {ModelError} if one has no two parts */
+function readMerges(metadata: GgufMetadata, path: string): readonly string[] {
+  const key = 'tokenizer.ggml.merges';
+  const merges = metadata.require(key, metadata.strings(key));
+  const wrong = merges.find((merge) => merge.indexOf(' ', 1) === -1);
+  if (wrong !== undefined) {
+    throw new ModelError(`${path}: the merge ${JSON.stringify(wrong)} has no two parts`);
+  }
+  return merges;
 }
 
 function byteLevelBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
@@ -33,12 +45,6 @@ function byteLevelBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: 
     metadata.string('tokenizer.ggml.pre'),
     path,
   );
-  const key = 'tokenizer.ggml.merges';
-  const merges = metadata.require(key, metadata.strings(key));
-  const wrong = merges.find((merge) => merge.indexOf(' ', 1) === -1);
-  if (wrong !== undefined) {
-    throw new ModelError(`${path}: the merge ${JSON.stringify(wrong)} has no two parts`);
-  }
   return {
     ...common(vocabulary, addsBos),
     added_tokens: addedTokens(vocabulary, () => false),
@@ -52,8 +58,35 @@ function byteLevelBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: 
       fuse_unk: false,
       ignore_merges: ignoreMerges,
       vocab: Object.fromEntries(vocabulary.ids),
-      merges,
+      merges: readMerges(metadata, path),
     },
+  };
+}
+
+/** Gemma 4's: letters in place of spaces and bytes for rare letters, as SentencePiece, and merges that are listed. */
+function spacedBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
+  return {
+    // Files that deny it were made by mistake, as llama.cpp has it.
+    ...common({ ...vocabulary, addsBos: true }, true),
+    ...spaceSteps(false),
+    added_tokens: addedTokens(vocabulary, () => false),
+    pre_tokenizer: null,
+    model: {
+      ...fallbackModel(vocabulary),
+      merges: readMerges(metadata, path),
+    },
+  };
+}
+
+/** A model that has bytes for what is no token. */
+function fallbackModel({ unknown, ids }: GgufVocabulary) {
+  return {
+    type: 'BPE',
+    unk_token: unknown,
+    byte_fallback: true,
+    fuse_unk: true,
+    ignore_merges: false,
+    vocab: Object.fromEntries(ids),
   };
 }
 
@@ -68,15 +101,7 @@ function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unkn
     ...spaceSteps(hasPrefix),
     added_tokens: addedTokens(vocabulary, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
     pre_tokenizer: null,
-    model: {
-      type: 'BPE',
-      unk_token: vocabulary.unknown,
-      byte_fallback: true,
-      fuse_unk: true,
-      ignore_merges: false,
-      vocab: Object.fromEntries(vocabulary.ids),
-      merges: mergesByScore(vocabulary, scores),
-    },
+    model: { ...fallbackModel(vocabulary), merges: mergesByScore(vocabulary, scores) },
   };
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
 import { lazy } from '../../components/lazy.tsx';
 import { pageTitle } from '../../router.ts';
 import './chat.css';
@@ -79,7 +79,8 @@ function closeList(): void {
 
 /** Escape closes what is nearest first, and stops an answer last. */
 function useKeys(current: ChatSession): void {
-  useEffect(() => {
+  // Keys would be lost between the answer and an effect after it is drawn.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.altKey && event.code === 'KeyN') {
         event.preventDefault();

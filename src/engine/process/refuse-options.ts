@@ -2,15 +2,20 @@ import { CPU_DEVICE } from '../gpu/device-options.ts';
 import type { EngineOptions } from './protocol.ts';
 
 /**
- * Checks that a model whose layers have states is asked for nothing that states do not go with.
+ * Checks that a model is asked for nothing that its layers do not go with: their states, or heads that differ.
  * @throws Error naming the flag
  */
-export function refuseWithStates(options: EngineOptions): void {
+export function refuseOptions(options: EngineOptions): void {
   const { model, speculative = null, device = CPU_DEVICE, durableKv = false, prefixTier } = options;
   if (speculative?.draftModel?.manifest.states) {
     throw new Error('a draft model can have no layers with states: a draft is taken back in part');
   }
-  const { family, states } = model.manifest;
+  const { family, states, layerHeads } = model.manifest;
+  if (layerHeads !== undefined && device.name !== 'cpu') {
+    throw new Error(
+      `${family} has layers with different heads, which are computed on the CPU alone: leave out --device`,
+    );
+  }
   if (states === undefined) return;
   const has = `${family} has layers with states`;
   if (device.name !== 'cpu') {

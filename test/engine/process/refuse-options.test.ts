@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { refuseWithStates } from '../../../src/engine/process/refuse-states.ts';
+import { refuseOptions } from '../../../src/engine/process/refuse-options.ts';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { CPU_DEVICE } from '../../../src/engine/gpu/device-options.ts';
 import type { BuiltModel, DecoderManifest } from '../../../src/model/manifest.ts';
@@ -34,7 +34,7 @@ const plain = modelOf(undefined);
 const hybrid = modelOf([{ name: 'layers.0.convolution', width: 64 }]);
 
 function refuse(model: BuiltModel, given: Partial<EngineOptions>): void {
-  refuseWithStates({
+  refuseOptions({
     model,
     maxNumSeqs: 4,
     maxModelLen: 64,
@@ -62,6 +62,16 @@ it.each([
 ])('states do not go with %o', (given, message) => {
   expect(() => refuse(hybrid, given)).toThrow(`lfm2 has layers with states, ${message}`);
   expect(() => refuse(plain, given)).not.toThrow();
+});
+
+it('layers with different heads do not go with a device', () => {
+  const varied = modelOf(undefined);
+  const layerHeads = [{ numKvHeads: 1, headDim: 32 }];
+  const model = { ...varied, manifest: { ...varied.manifest, layerHeads } };
+  expect(() => refuse(model, { device: { ...CPU_DEVICE, name: 'webgpu' } })).toThrow(
+    'lfm2 has layers with different heads, which are computed on the CPU alone: leave out --device',
+  );
+  expect(() => refuse(model, {})).not.toThrow();
 });
 
 it('a model with states runs as it is, with drafts too, and makes none for another', () => {

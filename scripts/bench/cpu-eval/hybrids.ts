@@ -1,0 +1,37 @@
+/** Shapes whose layers keep a state beside attention, from config.json of each: their text part alone. */
+export const HYBRID_SHAPES = {
+  'qwen3.5-0.8b': {
+    model_type: 'qwen3_5_text',
+    architectures: ['Qwen3_5ForCausalLM'],
+    vocab_size: 248_320,
+    hidden_size: 1024,
+    intermediate_size: 3584,
+    num_hidden_layers: 24,
+    num_attention_heads: 8,
+    num_key_value_heads: 2,
+    head_dim: 256,
+    full_attention_interval: 4,
+    linear_num_key_heads: 16,
+    linear_num_value_heads: 16,
+    linear_key_head_dim: 128,
+    linear_value_head_dim: 128,
+    linear_conv_kernel_dim: 4,
+    hidden_act: 'silu',
+    rms_norm_eps: 1e-6,
+    max_position_embeddings: 262_144,
+    tie_word_embeddings: true,
+    rope_parameters: {
+      rope_type: 'default',
+      rope_theta: 10_000_000,
+      partial_rotary_factor: 0.25,
+      mrope_interleaved: true,
+      mrope_section: [11, 11, 10],
+    },
+  },
+} as const;
+
+export type HybridName = keyof typeof HYBRID_SHAPES;
+
+export function isHybrid(name: string): name is HybridName {
+  return Object.hasOwn(HYBRID_SHAPES, name);
+}
