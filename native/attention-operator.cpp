@@ -6,7 +6,7 @@
 // past key and value [batch, kv_heads, capacity, position]; seqlens_k int32 [batch], each row's length
 // after this step minus one; total_sequence_length int32 [], the longest of those lengths.
 // Last, and optional: ends int32 [tokens], where the positions end that a token sees, if that is after its own;
-// 0 for others.
+// 0 for others; wanted int64 [n], places of the tokens whose output is read, that of others is 0.
 // Outputs: float [tokens, heads * head_dim], and the cache of each group, which is appended to in place
 // where it is bound to the past's own memory.
 #include <cstdlib>
@@ -25,7 +25,8 @@ struct AttentionKernel {
   float softcap, epsilon;
 };
 
-constexpr size_t kFirstGroup = 6, kGroupInputs = 5, kEnds = kFirstGroup + kMaxGroups * kGroupInputs;
+constexpr size_t kFirstGroup = 6, kGroupInputs = 5, kEnds = kFirstGroup + kMaxGroups * kGroupInputs,
+                 kWanted = kEnds + 1;
 // Values that a task appends at least.
 constexpr size_t kAppendValues = 16384;
 // With fewer tasks than this, those over a long context are split.
@@ -176,7 +177,24 @@ static void readEnds(Call &call, Attention &attention, size_t tokens) {
   }
 }
 
-static void computeGroup(Call &call, const Kernels &kernels, const Attention &attention, size_t index) {
+// Checks the places of the tokens whose output is read; all if they are left out.
+static void checkWanted(Call &call, const Input &wanted, size_t tokens) {
+  const int64_t *places = wanted.as<int64_t>();
+  for (size_t i = 0; i < wanted.bytes / sizeof(int64_t) && !call.status; i++) {
+    call.check(places[i] >= 0 && places[i] < int64_t(tokens), "a wanted place is not one of the tokens");
+  }
+}
+
+// Whether any output of a task is read.
+static bool isWanted(const bool *wanted, const AttentionTask &task) {
+  const AttentionGroup &group = *task.group;
+  const size_t first = group.firstToken + task.row * group.tokens + task.firstToken;
+  return !wanted || memchr(wanted + first, true, task.numTokens) != nullptr;
+}
+
+// @param wanted by token, whether its output is read; null if all are
+static void computeGroup(Call &call, const Kernels &kernels, const Attention &attention, size_t index,
+                         const bool *wanted) {
   const AttentionGroup &group = attention.groups[index];
   const size_t tokens = group.batch * group.tokens;
   const GroupTasks tasks(attention, group);
@@ -197,14 +215,14 @@ static void computeGroup(Call &call, const Kernels &kernels, const Attention &at
       if (!appendsFirst) {
         kernels.append(attention, group, task.row, task.row + 1, task.kvHead, task.kvHead + 1);
       }
-      kernels.attend(attention, task);
+      if (isWanted(wanted, task)) kernels.attend(attention, task);
     }
   });
   if (!partials) return;
   call.parallel(tasks.count, [&](size_t i) {
     AttentionTask whole = tasks.task(attention, group, i, 0, partials);
     whole.endBlock = tasks.task(attention, group, i, tasks.parts - 1, partials).endBlock;
-    kernels.merge(attention, whole);
+    if (isWanted(wanted, whole)) kernels.merge(attention, whole);
   });
 }
 
@@ -245,6 +263,8 @@ static Status *computeAttention(void *of, Context *context, CacheType type) {
   }
   call.check(qkv.bytes == tokens * attention.width() * sizeof(float), "qkv has not a row for each token");
   readEnds(call, attention, tokens);
+  const Input wanted = call.input(kWanted, sizeof(int64_t));
+  if (!call.status) checkWanted(call, wanted, tokens);
   const int64_t dims[] = {int64_t(tokens), int64_t(kernel.heads * kernel.headDim)};
   float *output = static_cast<float *>(call.output(0, dims, 2));
   if (call.status) return call.status;
@@ -258,16 +278,25 @@ static Status *computeAttention(void *of, Context *context, CacheType type) {
   const bool isPadded = headWidth != kernel.headDim;
   const size_t padded = isPadded ? tokens * kernel.heads * headWidth : 0;
   Scratch scratch(Scratch::sizeOf<float>(numQueries) + Scratch::sizeOf<float>(partials) +
-                  Scratch::sizeOf<float>(padded));
+                  Scratch::sizeOf<float>(padded) + Scratch::sizeOf<bool>(wanted.isGiven ? tokens : 0));
   if (!call.check(scratch.memory != nullptr, "out of memory")) return call.status;
   attention.queries = scratch.take<float>(numQueries);
   attention.partials = scratch.take<float>(partials);
   attention.output = isPadded ? scratch.take<float>(padded) : output;
+  bool *areWanted = wanted.isGiven ? scratch.take<bool>(tokens) : nullptr;
+  if (areWanted) {
+    memset(areWanted, 0, tokens);
+    for (size_t i = 0; i < wanted.bytes / sizeof(int64_t); i++) areWanted[wanted.as<int64_t>()[i]] = true;
+  }
   for (size_t group = 0; group < attention.numGroups; group++) {
-    computeGroup(call, *kernel.kernels, attention, group);
+    computeGroup(call, *kernel.kernels, attention, group, areWanted);
   }
   for (size_t head = 0; isPadded && head < tokens * kernel.heads; head++) {
     memcpy(output + head * kernel.headDim, attention.output + head * headWidth, headBytes);
+  }
+  const size_t tokenWidth = kernel.heads * kernel.headDim;
+  for (size_t token = 0; areWanted && token < tokens; token++) {
+    if (!areWanted[token]) memset(output + token * tokenWidth, 0, tokenWidth * sizeof(float));
   }
   return call.status;
 }
@@ -283,10 +312,11 @@ static constexpr CustomOp attentionOperator() {
            : Type == CacheType::kInt8    ? "AttentionInt8"
                                          : "AttentionInt4";
   };
-  op.getInputCount = [](const CustomOp *) { return kEnds + 1; };
+  op.getInputCount = [](const CustomOp *) { return kWanted + 1; };
   op.getInputType = [](const CustomOp *, size_t i) {
     if (i < kFirstGroup) return int(kFloat);
     if (i == kEnds) return int(kInt32);
+    if (i == kWanted) return int(kInt64);
     const ElementType types[kGroupInputs] = {kInt64, kCache, kCache, kInt32, kInt32};
     return int(types[(i - kFirstGroup) % kGroupInputs]);
   };

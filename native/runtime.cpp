@@ -35,6 +35,7 @@ Input Call::input(size_t index, size_t alignment) {
   const Value *value = nullptr;
   status = call(90, static_cast<const Context *>(context), index, &value);
   if (status || !value) return input;
+  input.isGiven = true;
   void *data = nullptr;
   status = call(51, const_cast<Value *>(value), &data);
   if (!status) status = call(318, value, &input.bytes);

@@ -91,6 +91,8 @@ float attribute(const Info *, const char *name, float otherwise);
 struct Input {
   const void *data = nullptr;
   size_t bytes = 0;
+  // Not left out, though it may be empty.
+  bool isGiven = false;
 
   template <class T>
   const T *as() const { return static_cast<const T *>(data); }

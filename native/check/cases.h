@@ -324,6 +324,16 @@ static void makeAttention(FakeInfo &info, FakeContext &context, size_t element, 
       memcpy(seen.data + 4 * i, &end, sizeof end);
     }
   }
+  if (maybe(2)) {
+    while (context.numInputs < 6 + 2 * 5 + 1) context.numInputs++;
+    const size_t count = below(tokens + 1);
+    addInput(context, count * sizeof(int64_t));
+    Buffer &wanted = context.inputs[context.numInputs - 1];
+    for (size_t i = 0; 8 * i + 8 <= wanted.bytes; i++) {
+      const int64_t place = disturb(int64_t(below(tokens)));
+      memcpy(wanted.data + 8 * i, &place, sizeof place);
+    }
+  }
   cacheElement = element;
 }
 

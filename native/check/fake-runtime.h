@@ -45,7 +45,7 @@ static bool isDue(size_t &count) { return count > 0 && --count == 0; }
 // More than a case may take: as if the machine had no more.
 constexpr size_t kMostBytes = 1 << 26;
 
-constexpr size_t kMaxValues = 17;
+constexpr size_t kMaxValues = 18;
 
 struct FakeContext {
   Buffer inputs[kMaxValues], outputs[kMaxValues];

@@ -98,12 +98,16 @@ interface Group {
   readonly ends?: readonly number[];
 }
 
-/** Runs the node; gives its output. */
+/**
+ * Runs the node; gives its output.
+ * @param wanted places of the tokens whose output is read; all if left out
+ */
 function run(
   a: ReferenceAttention,
   groups: readonly Group[],
   instructions: string | null = null,
   threads = 1,
+  wanted?: readonly number[],
 ): Float32Array {
   const width = (a.heads + 2 * a.kvHeads) * a.headDim;
   const rows = groups.flatMap(({ qkv }) => qkv);
@@ -153,12 +157,15 @@ function run(
           },
           { type: 'int32', shape: [], data: Int32Array.of(Math.max(...lengths)) },
         ]),
-        ...(ends.length === 0
-          ? []
-          : [
-              ...Array.from({ length: 5 * (2 - groups.length) }, () => undefined),
-              { type: 'int32' as const, shape: [ends.length], data: Int32Array.from(ends) },
-            ]),
+        ...Array.from({ length: 5 * (2 - groups.length) }, () => undefined),
+        ends.length === 0
+          ? undefined
+          : { type: 'int32' as const, shape: [ends.length], data: Int32Array.from(ends) },
+        wanted && {
+          type: 'int64' as const,
+          shape: [wanted.length],
+          data: BigInt64Array.from(wanted, BigInt),
+        },
       ],
       outputs: [
         floats([numTokens, a.heads * a.headDim], output),
@@ -331,6 +338,50 @@ test.each([
   const group = { cache: new Cache(a, 'float', 1, 16), tokens: 4, lengths: [4], ends };
   const qkv = [sequence(a, 1, 4).part(0, 4)];
   expect(() => run(a, [{ ...group, qkv }])).toThrow(message);
+});
+
+describe.each(TOLERANCES)('with a cache of %s', (type) => {
+  const a = reference({ heads: 4, kvHeads: 2, headDim: 24, window: 150, sinks: true });
+  /** A prompt of two rows, and three rows of a token each behind a long context. */
+  function groups(): Group[] {
+    const { part } = sequence(a, 1, 400);
+    const long = new Cache(a, type, 3, 304);
+    const rows = [0, 1, 2].map((row) => part(row, row + 299));
+    run(a, [{ cache: long, qkv: rows, tokens: 299, lengths: [299, 299, 299] }]);
+    const next = [300, 310, 320].map((at) => part(at, at + 1));
+    const prompts = [part(100, 170), part(200, 270)];
+    return [
+      { cache: long, qkv: next, tokens: 1, lengths: [300, 300, 300] },
+      { cache: new Cache(a, type, 2, 80), qkv: prompts, tokens: 70, lengths: [70, 70] },
+    ];
+  }
+
+  test.each([[[]], [[2]], [[1, 3, 72, 142]], [[0, 1, 2]], [[72]]])(
+    'of tokens %j alone there is an output',
+    (wanted) => {
+      const whole = groups();
+      const all = run(a, whole);
+      const some = groups();
+      const output = run(a, some, null, 3, wanted);
+      const width = a.heads * a.headDim;
+      for (let token = 0; token < 143; token++) {
+        const expected = wanted.includes(token)
+          ? all.subarray(token * width, (token + 1) * width)
+          : new Float32Array(width);
+        expect(bytesOf(output.subarray(token * width, (token + 1) * width))).toEqual(
+          bytesOf(expected),
+        );
+      }
+      for (const [index, { cache }] of some.entries()) {
+        expect(cache.keys).toEqual(whole[index]?.cache.keys);
+        expect(cache.values).toEqual(whole[index]?.cache.values);
+      }
+    },
+  );
+
+  test.each([[[143]], [[-1]], [[0, 1000]]])('places %j are refused', (wanted) => {
+    expect(() => run(a, groups(), null, 1, wanted)).toThrow('a wanted place is not one');
+  });
 });
 
 test.each(TOLERANCES)(

@@ -3,8 +3,16 @@ import { atLayer, keysOf, numOwnParts } from '../huggingface/layer-heads.ts';
 import { floatData } from '../quantize/float-matrix.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
+import { firstWithoutKeys } from './layer-kinds.ts';
 import { splitColumns } from './recurrence.ts';
 import { emitRmsNorm } from './rms-norm.ts';
+
+/** What a layer's product holds, before norms of heads and rotary embedding. */
+interface OwnParts {
+  readonly queries: string;
+  /** Keys and values, side by side. */
+  readonly keysValues: string;
+}
 
 /**
  * Attention of a family that normalizes values, and whose layers may lack values or keys and values of their own:
@@ -13,10 +21,10 @@ import { emitRmsNorm } from './rms-norm.ts';
 export function completedAttention(ops: DecoderOps, attention: DecoderAttention): DecoderAttention {
   const { graph, config } = ops;
   if (config.family.varied === undefined) return attention;
-  // Keys and values by layer, side by side, before norms of keys and rotary embedding.
-  const made = new Map<number, string>();
+  const byLayer = new Map<number, OwnParts>();
+  let places: string | null = null;
 
-  function keysAndValues(layer: number, product: string): { queries: string; both: string } {
+  function ownParts(layer: number, product: string): OwnParts {
     const { numHeads, numKvHeads, headDim } = atLayer(config, layer);
     const width = numKvHeads * headDim;
     const parts = [
@@ -27,21 +35,36 @@ export function completedAttention(ops: DecoderOps, attention: DecoderAttention)
     const own = parts.slice(0, numOwnParts(config, layer));
     const [queries = '', keys = '', values = keys] = splitColumns(ops, product, own);
     const normalized = normalizeValues(ops, layer, values);
-    const both = graph.node(`${product}/KeysValues`, 'Concat', [keys, normalized], {
+    const keysValues = graph.node(`${product}/KeysValues`, 'Concat', [keys, normalized], {
       attributes: { axis: 1n },
     });
-    return { queries, both };
+    return { queries, keysValues };
+  }
+
+  /** Queries of the wanted rows among others of all tokens, as wide: of what those attend to nothing is read. */
+  function amongAll(wanted: string, others: string): string {
+    places ??= graph.node('attention/WantedPlaces', 'Reshape', [
+      'logits_index',
+      int64s(graph, 'attention/by_place', -1, 1),
+    ]);
+    return graph.node(`${wanted}/AmongAll`, 'ScatterND', [others, places, wanted]);
   }
 
   return {
     ...attention,
     attend(layer, product, norms) {
       const source = keysOf(config, layer);
-      const own = source === layer ? keysAndValues(layer, product) : null;
-      if (own !== null) made.set(layer, own.both);
-      const parts = [own?.queries ?? product, made.get(source) ?? ''];
-      const all = graph.node(`${product}/Complete`, 'Concat', parts, { attributes: { axis: 1n } });
-      return attention.attend(layer, all, norms);
+      const parts = byLayer.get(source) ?? ownParts(layer, product);
+      byLayer.set(source, parts);
+      const isPicked = layer >= firstWithoutKeys(config);
+      const own = isPicked ? amongAll(product, parts.queries) : product;
+      const queries = source === layer ? parts.queries : own;
+      const all = graph.node(`${product}/Complete`, 'Concat', [queries, parts.keysValues], {
+        attributes: { axis: 1n },
+      });
+      const attended = attention.attend(layer, all, norms);
+      if (!isPicked) return attended;
+      return graph.node(`${product}/Wanted`, 'Gather', [attended, 'logits_index']);
     },
   };
 }

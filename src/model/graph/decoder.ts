@@ -19,7 +19,7 @@ import {
 import { expertsOf } from './expert-layers.ts';
 import { emitBoth } from './experts-beside-mlp.ts';
 import { emitExperts } from './experts.ts';
-import { hasMlp } from './layer-kinds.ts';
+import { firstWithoutKeys, hasMlp } from './layer-kinds.ts';
 import { emitLayerInputs, endLayer } from './layer-inputs.ts';
 import { mixTokens } from './mix-tokens.ts';
 import { type Mixer, mixersOf } from './mixer-layers.ts';
@@ -58,16 +58,21 @@ export function decoderGraph(
   const embedded = embeddings?.place(scaled) ?? scaled;
   const inputs = emitLayerInputs(ops, attention.tokenIds, embedded);
   let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, embedded, attention) };
+  const wanted = wantedRows(graph, 'logits_index');
+  const firstPicked = firstWithoutKeys(config);
   for (let layer = 0; layer < config.numLayers; layer++) {
     observer?.boundary(layer, sum);
-    sum = decoderLayer(ops, { attention, cross, input: inputs?.[layer] ?? null }, layer, sum);
+    if (layer === firstPicked) sum = { sum: wanted(ops.norm(null, sum).value) };
+    const own = inputs?.[layer] ?? null;
+    const input = own !== null && layer >= firstPicked ? wanted(own) : own;
+    sum = decoderLayer(ops, { attention, cross, input }, layer, sum);
     sum = embeddings?.deepen(layer, sum) ?? sum;
   }
   observer?.boundary(config.numLayers, sum);
 
   // The projection is linear, so the logits' scale can be the norm's.
   const { value, norm } = ops.norm(config.family.tensors.finalNorm, sum, config.logitScale);
-  const picked = config.keepsRows ? wantedRows(graph, 'logits_index')(value) : value;
+  const picked = config.keepsRows ? wanted(value) : value;
   const last = { value: picked, norm };
   addLogits(graph, config, weights, (name) => ops.project(name, last));
   ops.declareLogits(() => declareHidden(graph, config, type, ops.plain(last, 'hidden/Norm')));
@@ -85,11 +90,14 @@ interface LayerContext {
   readonly attention: DecoderAttention;
   /** To an encoder's output, after the text; null where there is none. */
   readonly cross: CrossAttention | null;
-  /** Its part of emitLayerInputs; null or left out if there is none. */
+  /** Its part of emitLayerInputs, of the same rows as the sum; null or left out if there is none. */
   readonly input?: string | null;
 }
 
-/** Adds a layer, the last one of the wanted rows alone. */
+/**
+ * Adds a layer, what is left of the last one after attention of the wanted rows alone.
+ * @param start of these alone from `firstWithoutKeys` on
+ */
 export function decoderLayer(
   ops: DecoderOps,
   { attention, cross, input: ownInput = null }: LayerContext,
@@ -100,10 +108,12 @@ export function decoderLayer(
   const names = layerTensorNames(config.family, layer);
   const prefix = `layers.${layer}`;
   const { tokenIds } = attention;
+  const isPicked = layer >= firstWithoutKeys(config);
   const isLast = layer === config.numLayers - 1 && !config.keepsRows;
   const all = (value: string) => value;
-  const pick = isLast ? wantedRows(ops.graph, cross?.wanted ?? 'logits_index') : all;
-  const rowsLike = isLast ? 'logits_index' : tokenIds;
+  const pick = isLast && !isPicked ? wantedRows(ops.graph, cross?.wanted ?? 'logits_index') : all;
+  const rowsLike = isLast || isPicked ? 'logits_index' : tokenIds;
+  const mixedLike = isPicked ? 'logits_index' : tokenIds;
 
   const addition = { norm: names.mlpOutputNorm, prefix };
   const mixers = mixersOf(config, layer);
@@ -116,7 +126,7 @@ export function decoderLayer(
   // Attention to speech needs all rows.
   const mixed = cross === null ? { pick, rowsLike } : { pick: all, rowsLike: tokenIds };
   const afterMixers = mixers.reduce((to, mixer: Mixer, index) => {
-    const value = mixTokens(ops, attention, layer, mixer, { ...read, rowsLike: tokenIds });
+    const value = mixTokens(ops, attention, layer, mixer, { ...read, rowsLike: mixedLike });
     const added = { to, norm: names.attentionOutputNorm, prefix };
     // The sum is picked once.
     return index === 0

@@ -32,6 +32,16 @@ export function hasMlp({ blocks }: Pick<Kinds, 'blocks'>, layer: number): boolea
   return blocks?.[layer] !== 'mixer';
 }
 
+/**
+ * The first of the last layers that read other layers' keys alone: of tokens whose logits nobody wants, they give
+ * nothing that is read. The number of layers where there are none, or every token's hidden state is wanted.
+ */
+export function firstWithoutKeys(config: Layers & Pick<DecoderConfig, 'keepsRows'>): number {
+  let first = config.numLayers;
+  while (!config.keepsRows && first > 0 && keysOf(config, first - 1) !== first - 1) first--;
+  return first;
+}
+
 /** How many layers have keys and values in the KV cache. */
 export function numKvLayers(config: Layers): number {
   return kvLayer(config, config.numLayers);

@@ -5,7 +5,7 @@ import { attentionAttributes } from '../graph/attention-attributes.ts';
 import { IMAGE_ENDS } from '../graph/image-ends.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { atLayer } from '../huggingface/layer-heads.ts';
-import { kvLayer } from '../graph/layer-kinds.ts';
+import { firstWithoutKeys, kvLayer } from '../graph/layer-kinds.ts';
 import { layerKvNames } from '../graph/kv-names.ts';
 import { KV_ELEMENT_TYPES, type KvCacheDtype } from '../manifest.ts';
 import { rotaryTableNames } from '../graph/rotary-tables.ts';
@@ -40,7 +40,7 @@ export function nativeAttention(
     nativePositionWidth(headDim, kvCacheDtype),
   );
   declareSlotInputs(graph, groups, cache);
-  const ends = config.takesImageEnds ? endInputs(graph, groups.length) : [];
+  const ends = config.takesImageEnds ? graph.input(IMAGE_ENDS, 'int32', ['tokens']) : '';
   const rest = graph.initializer('packing/rest', 'int64', [1], BigInt64Array.of(-1n));
   const ids = groups.map((group) =>
     graph.node(`${group}packing/ids`, 'Reshape', [`${group}input_ids`, rest]),
@@ -68,6 +68,7 @@ export function nativeAttention(
           'total_sequence_length',
         ]),
       );
+      const wanted = layer >= firstWithoutKeys(config) ? 'logits_index' : '';
       const outputs = groups.flatMap((group) => ofGroup(group, presentNames(config, layer)));
       return graph.node(
         name,
@@ -79,7 +80,7 @@ export function nativeAttention(
           norms?.key ?? '',
           sinksOf(config, layer),
           ...inputs,
-          ...ends,
+          ...lastInputs(groups.length, [ends, wanted]),
         ],
         {
           domain: NATIVE_DOMAIN,
@@ -101,8 +102,10 @@ export function nativeAttention(
 const GROUP_INPUTS = 5;
 const MAX_GROUPS = 2;
 
-/** The input after those of all groups. */
-function endInputs(graph: GraphBuilder, numGroups: number): string[] {
+/** Inputs after those of all groups; empty names are of what is left out. */
+function lastInputs(numGroups: number, names: readonly string[]): readonly string[] {
+  const given = names.slice(0, names.findLastIndex((name) => name !== '') + 1);
+  if (given.length === 0) return given;
   const leftOut = Array.from({ length: GROUP_INPUTS * (MAX_GROUPS - numGroups) }, () => '');
-  return [...leftOut, graph.input(IMAGE_ENDS, 'int32', ['tokens'])];
+  return [...leftOut, ...given];
 }
