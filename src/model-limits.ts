@@ -59,6 +59,8 @@ export const MODEL_LIMITS = {
   /** Attention heads of a layer. */
   heads: 4096,
   headDim: 4096,
+  /** Hidden states of each token. */
+  streams: 16,
   /** Experts of a layer. */
   experts: 4096,
   /** `hidden_size` and `intermediate_size`. */

@@ -148,6 +148,31 @@ def phimoe(**config) -> PreTrainedModel:
     )
 
 
+def gemma3n(**config) -> PreTrainedModel:
+    shape = {
+        **SHAPE,
+        "num_key_value_heads": 1,
+        "head_dim": 16,
+        "sliding_window": WINDOW,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+        "num_kv_shared_layers": 2,
+        "hidden_size_per_layer_input": 8,
+        "vocab_size_per_layer_input": VOCABULARY_SIZE,
+        "intermediate_size": 48,
+        "laurel_rank": 16,
+        "activation_sparsity_pattern": [0.7, 0.0, 0.0, 0.0],
+        "final_logit_softcapping": 2.0,
+        "rms_norm_eps": 0.01,
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+            "full_attention": {"rope_type": "default", "rope_theta": 1000.0},
+        },
+        **config,
+    }
+    shape["num_hidden_layers"] = len(shape["layer_types"])
+    return transformers.Gemma3nForCausalLM(transformers.Gemma3nTextConfig(**shape))
+
+
 def gemma4(**config) -> PreTrainedModel:
     return transformers.Gemma4ForCausalLM(transformers.Gemma4TextConfig(**gemma4_shape(**config)))
 
@@ -425,6 +450,17 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
                 "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1000.0},
             },
         )
+    ),
+    # As E2B: several hidden states of each token, and layers that read the keys of others.
+    "gemma3n": gemma3n,
+    # Of which the last tokens have no embeddings of layers of their own.
+    "gemma3n-few": lambda: gemma3n(
+        layer_types=["sliding_attention", "full_attention", "full_attention"],
+        num_kv_shared_layers=1,
+        vocab_size_per_layer_input=VOCABULARY_SIZE - 40,
+        altup_num_inputs=2,
+        altup_correct_scale=False,
+        activation_sparsity_pattern=[0.0, 0.6, 0.0],
     ),
     # As 31B: values are keys before their norm, in layers without a window.
     "gemma4": lambda: gemma4(attention_k_eq_v=True),
@@ -803,6 +839,7 @@ SAVED_BUFFERS = ("correction_bias", "expert_bias", "layer_scalar")
 ALIKE = (transformers.PhimoeForCausalLM, transformers.Gemma4ForCausalLM)
 # Scores are not divided by the root of a head's size: trained norms of queries are smaller.
 UNSCALED = (
+    transformers.Gemma3nForCausalLM,
     transformers.Gemma4ForCausalLM,
     transformers.Gemma4ForConditionalGeneration,
     transformers.Gemma4UnifiedForCausalLM,
@@ -818,8 +855,8 @@ def randomize(model: PreTrainedModel, seed: int) -> None:
         for name, parameter in [*model.named_parameters(), *saved]:
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2 and not name.endswith("bias"):
-                is_table = re.search("embed|lm_head|wte|wpe", name) is not None
-                # Small enough that what layers add outweighs the token itself.
+                is_table = re.search("embed|lm_head|wte|wpe|coefs", name) is not None
+                # Small enough that what layers add outweighs the token itself, and how streams are mixed.
                 parameter.copy_(noise * (0.2 if is_table else parameter.shape[1] ** -0.5))
             elif parameter.dim() == 3:
                 # All experts of a layer; only gpt-oss has their matrices transposed.

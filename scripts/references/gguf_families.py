@@ -26,6 +26,7 @@ CASES = {
     "granite-moe": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
+    "gemma3n": {},
     "gemma4": {},
     "gemma4-small": {},
     "gemma4-moe": {},

@@ -18,13 +18,15 @@ afterAll(async () => {
 });
 
 it('streams a chat, piece by piece', async () => {
-  const answer = await lambda.post('/v1/chat/completions', { ...question, stream: true });
+  // Long enough that a busy machine does not write it all at once.
+  const long = { ...question, stream: true, ignore_eos: true, max_tokens: 200 };
+  const answer = await lambda.post('/v1/chat/completions', long);
   expect(answer.statusCode).toBe(200);
   expect(answer.headers['content-type']).toContain('text/event-stream');
   expect(answer.headers).not.toHaveProperty('transfer-encoding');
   expect(answer.chunks.length).toBeGreaterThan(3);
   const deltas = [...answer.chunks.join('').matchAll(/"content":"([^"]*)"/g)];
-  expect(deltas.map(([, text]) => text).join('')).toBe('23 + 45 = 68.');
+  expect(deltas.map(([, text]) => text).join('')).toMatch(/^23 \+ 45 = 68\./);
 });
 
 it('answers whole, answers queries, and has errors keep their status', async () => {

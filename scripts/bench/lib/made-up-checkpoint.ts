@@ -69,7 +69,7 @@ export function tensorShapes(config: DecoderConfig): Map<string, number[]> {
     if (key && keysOf(config, layer) === layer) tensors.set(`${key}.weight`, [headDim]);
     if (family.varied === undefined) continue;
     const { scalar, inputs } = family.varied;
-    tensors.set(ofLayer(family, layer, scalar), [1]);
+    if (scalar !== undefined) tensors.set(ofLayer(family, layer, scalar), [1]);
     if (layerInputs) tensors.set(`${ofLayer(family, layer, inputs.norm)}.weight`, [hiddenSize]);
   }
   if (layerInputs && family.varied) {

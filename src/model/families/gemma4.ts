@@ -1,21 +1,21 @@
 import type { ExpertTensorNames, Family, KnownFamily } from './family.ts';
 import { GEMMA, GEMMA_LAYER } from './gemma.ts';
 import { HEAD_NORMS, LLAMA } from './llama.ts';
-import type { VariedLayers } from './varied-layers.ts';
+import type { LayerInputNames, VariedLayers } from './varied-layers.ts';
 
 const LAYER = { ...GEMMA_LAYER, headNorms: HEAD_NORMS };
 
-const VARIED: VariedLayers = {
-  inputs: {
-    embedding: 'model.embed_tokens_per_layer',
-    projection: 'model.per_layer_model_projection',
-    projectionNorm: 'model.per_layer_projection_norm',
-    gate: 'per_layer_input_gate',
-    output: 'per_layer_projection',
-    norm: 'post_per_layer_input_norm',
-  },
-  scalar: 'layer_scalar',
+/** Gemma 3n's too. */
+export const LAYER_INPUTS: LayerInputNames = {
+  embedding: 'model.embed_tokens_per_layer',
+  projection: 'model.per_layer_model_projection',
+  projectionNorm: 'model.per_layer_projection_norm',
+  gate: 'per_layer_input_gate',
+  output: 'per_layer_projection',
+  norm: 'post_per_layer_input_norm',
 };
+
+const VARIED: VariedLayers = { inputs: LAYER_INPUTS, scalar: 'layer_scalar' };
 
 const EXPERTS: ExpertTensorNames = {
   router: 'router.proj',

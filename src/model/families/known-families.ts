@@ -7,6 +7,7 @@ import { FALCONS } from './falcon.ts';
 import { FALCON_H1 } from './falcon-h1.ts';
 import type { Family, KnownFamily } from './family.ts';
 import { GEMMAS } from './gemma.ts';
+import { GEMMA3NS } from './gemma3n.ts';
 import { GEMMA4S } from './gemma4.ts';
 import { GLMS } from './glm.ts';
 import { GPT_OSS } from './gpt-oss.ts';
@@ -37,6 +38,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...QWENS,
   ...PHIS,
   ...GEMMAS,
+  ...GEMMA3NS,
   ...GEMMA4S,
   ...SMOLLMS,
   ...GRANITES,

@@ -1,14 +1,39 @@
 /**
- * Differences between layers of a family. Those without a window have other heads than those with one, values are
- * normalized as keys are, without weights, and the last layers may read the keys and values of others.
+ * Differences between layers of a family. Those without a window may have other heads than those with one, values
+ * are normalized as keys are, without weights, and the last layers may read the keys and values of others.
  */
 export interface VariedLayers {
   /** Used by models whose layers read more than the hidden state. */
   readonly inputs: LayerInputNames;
-  /** Tensor [1], relative to the layer, that a layer's sum is multiplied by at its end. */
-  readonly scalar: string;
+  /** Tensor [1], relative to the layer, that a layer's sum is multiplied by at its end; left out where there is none. */
+  readonly scalar?: string;
   /** Left out in models without experts. */
   readonly besideMlp?: BesideMlpNames;
+  /** Left out where tokens have one hidden state. */
+  readonly streams?: StreamNames;
+}
+
+/**
+ * Names of what keeps several hidden states of each token, of which layers compute one (Alternating Updates,
+ * https://arxiv.org/abs/2301.13310).
+ */
+export interface StreamNames {
+  /** From the embedding to each stream but the first; `*` stands for its number, from 0 on. */
+  readonly projection: string;
+  /** Back again, at the end. */
+  readonly unembedding: string;
+  /** Scores of streams, relative to the layer, as all that follow. */
+  readonly router: string;
+  /** Norm of what the router reads. */
+  readonly routerNorm: string;
+  /** From scores to what the next streams take of each one: [streams * streams, streams]. */
+  readonly prediction: string;
+  /** From scores to what each stream takes of what the layer changed: [streams, streams]. */
+  readonly correction: string;
+  /** [hidden] factors of what the layer's own embedding is gated by; in full. */
+  readonly scale: string;
+  /** What is added to attention's output: a product of two narrow matrices (LAuReL, https://arxiv.org/abs/2411.07501). */
+  readonly residual: { readonly down: string; readonly up: string; readonly norm: string };
 }
 
 /** Names of the second embedding of Gemma 4's small models, and of what layers make of their parts of it. */

@@ -17,8 +17,8 @@ import { type StoredOrder, storedOrder } from './stored-order.ts';
 import { tensorPlaces } from './tensor-names.ts';
 import type { TensorPlace } from './tensor-place.ts';
 
-/** An expert's number, in the names of all families. */
-const EXPERT = /(?<=\.experts\.)\d+(?=\.)/;
+/** An expert's number, or a stream's, in the names of all families. */
+const EXPERT = /(?<=\.(?:experts|altup_(?:unembed_)?projections)\.)\d+(?=\.)/;
 
 /** The tensors of a GGUF model by the names and in the form that they have in safetensors. */
 export class GgufWeights implements WeightSource {
@@ -158,8 +158,8 @@ export class GgufWeights implements WeightSource {
     const [path = ''] = this.#file.paths;
     if (!place) throw new ModelError(`${path} has no tensor "${stored}"`);
     const held = this.#file.tensor(stored)?.shape ?? [];
-    const expected =
-      expert === null ? asHeld(shape, held) : [this.#config.experts?.count ?? 0, ...shape];
+    const { count = this.#config.experts?.count ?? 0 } = place;
+    const expected = expert === null ? asHeld(shape, held) : [count, ...shape];
     const tensor = this.#file.requireShape(stored, expected);
     return { place, stored, expert, tensor };
   }

@@ -35,10 +35,13 @@ export function tensorPlaces(
   add(positions, 'position_embd', 'matrix');
   add(finalNorm, lastNorm, 'norm');
   add(lmHead, 'output', 'matrix');
-  const { inputs } = family.varied ?? {};
+  const { inputs, streams } = family.varied ?? {};
   add(inputs?.embedding, 'per_layer_token_embd', 'matrix');
   add(inputs?.projection, 'per_layer_model_proj', 'matrix');
   add(inputs?.projectionNorm, 'per_layer_proj_norm', 'norm');
+  const count = (config.streams?.count ?? 1) - 1;
+  add(streams?.projection, 'altup_proj', 'matrix', { count });
+  add(streams?.unembedding, 'altup_unembd_proj', 'matrix', { count });
   for (let layer = 0; layer < numLayers; layer++) {
     const names = layerTensorNames(family, layer);
     const block = (to: string) => `blk.${layer}.${to}`;
@@ -90,7 +93,7 @@ export function tensorPlaces(
 
 /** Adds the places of what layers have that are not alike. @param full of names relative to the layer */
 function addVaried(
-  { inputs, scalar, besideMlp }: VariedLayers,
+  { inputs, scalar, besideMlp, streams }: VariedLayers,
   full: (name: string) => string,
   block: (name: string) => string,
   add: AddPlace,
@@ -98,7 +101,17 @@ function addVaried(
   add(full(inputs.gate), block('inp_gate'), 'matrix');
   add(full(inputs.output), block('proj'), 'matrix');
   add(full(inputs.norm), block('post_norm'), 'norm');
-  add(full(scalar), block('layer_output_scale'), 'matrix');
+  if (scalar !== undefined) add(full(scalar), block('layer_output_scale'), 'matrix');
+  if (streams !== undefined) {
+    add(full(streams.router), block('altup_router'), 'matrix');
+    add(full(streams.routerNorm), block('altup_router_norm'), 'norm');
+    add(full(streams.prediction), block('altup_predict_coef'), 'matrix');
+    add(full(streams.correction), block('altup_correct_coef'), 'matrix');
+    add(full(streams.scale), block('altup_correct_scale'), 'matrix');
+    add(full(streams.residual.down), block('laurel_l'), 'matrix');
+    add(full(streams.residual.up), block('laurel_r'), 'matrix');
+    add(full(streams.residual.norm), block('laurel_post_norm'), 'norm');
+  }
   if (besideMlp === undefined) return;
   add(full(besideMlp.mlpNorm), block('post_ffw_norm_1'), 'norm');
   add(full(besideMlp.inputNorm), block('pre_ffw_norm_2'), 'norm');

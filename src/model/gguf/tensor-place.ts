@@ -5,6 +5,8 @@ export interface TensorPlace {
   /** End of a name that ends otherwise in safetensors; `.weight` if left out. */
   readonly suffix?: string;
   readonly kind: 'matrix' | 'heads' | 'fused heads' | 'norm' | 'decay' | 'latent';
+  /** Matrices in it, where that is not the number of experts. */
+  readonly count?: number;
   /** Parts of it that are of heads of values, in a file where these may be in another order. */
   readonly values?: ValueHeads;
 }
@@ -16,5 +18,5 @@ export type AddPlace = (
   name: string | null | undefined,
   to: string,
   kind: TensorPlace['kind'],
-  more?: Pick<TensorPlace, 'suffix' | 'values'>,
+  more?: Pick<TensorPlace, 'suffix' | 'count' | 'values'>,
 ) => void;

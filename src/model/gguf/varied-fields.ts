@@ -29,13 +29,14 @@ export async function variedFields(
     if (values.length === layers) return values;
     throw new ModelError(`${path}: ${key} has ${values.length} values for ${layers} layers`);
   };
+  const hasDivisors = file.tensor('rope_freqs.weight') !== undefined;
   const areSliding = byLayer('attention.sliding_window_pattern').map(Boolean);
   const kvHeads = byLayer('attention.head_count_kv');
   const headDim = needed('attention.key_length');
   const whole = areSliding.indexOf(false);
   const windowed = areSliding.indexOf(true);
   return {
-    head_dim: needed('attention.key_length_swa'),
+    head_dim: number('attention.key_length_swa') ?? headDim,
     num_key_value_heads: kvHeads[windowed < 0 ? 0 : windowed],
     per_layer_config: Object.fromEntries(
       areSliding.map((isSliding, layer) => {
@@ -51,12 +52,29 @@ export async function variedFields(
     enable_moe_block: Boolean(number('expert_count')),
     rope_parameters: {
       full_attention: {
-        rope_type: 'proportional',
-        partial_rotary_factor: await turningShare(file),
+        ...(hasDivisors && {
+          rope_type: 'proportional',
+          partial_rotary_factor: await turningShare(file),
+        }),
         rope_theta: needed('rope.freq_base'),
       },
       sliding_attention: { rope_theta: needed('rope.freq_base_swa') },
     },
+    ...streamFields(file, name),
+  };
+}
+
+/** Fields of models that keep several hidden states of each token. */
+function streamFields(file: GgufFile, name: string): Readonly<Record<string, unknown>> {
+  const { metadata } = file;
+  const floors = metadata.numbers(`${name}.activation_sparsity_scale`);
+  return {
+    altup_num_inputs: metadata.number(`${name}.altup.num_inputs`),
+    altup_active_idx: metadata.number(`${name}.altup.active_idx`),
+    laurel_rank: file.tensor('blk.0.laurel_l.weight')?.shape[0],
+    // Below all gates where none is left out.
+    activation_sparsity_scale:
+      floors && Array.from(floors, (floor) => (floor === -Infinity ? null : floor)),
   };
 }
 

@@ -21,6 +21,8 @@ import { emitBoth } from './experts-beside-mlp.ts';
 import { emitExperts } from './experts.ts';
 import { firstWithoutKeys, hasMlp } from './layer-kinds.ts';
 import { emitLayerInputs, endLayer } from './layer-inputs.ts';
+import { emitSparseGates } from './sparse-gates.ts';
+import { addResidual, alternatingStreams } from './streams.ts';
 import { mixTokens } from './mix-tokens.ts';
 import { type Mixer, mixersOf } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
@@ -57,17 +59,27 @@ export function decoderGraph(
   const embeddings = isPlaced ? promptEmbeddings(graph, config) : null;
   const embedded = embeddings?.place(scaled) ?? scaled;
   const inputs = emitLayerInputs(ops, attention.tokenIds, embedded);
-  let sum: ResidualSum = { sum: addPositions(graph, config, weights, type, embedded, attention) };
+  const placed = addPositions(graph, config, weights, type, embedded, attention);
+  const streams = alternatingStreams(ops);
+  let sum: ResidualSum = streams?.spread({ value: placed, rowsLike: attention.tokenIds }) ?? {
+    sum: placed,
+  };
   const wanted = wantedRows(graph, 'logits_index');
   const firstPicked = firstWithoutKeys(config);
   for (let layer = 0; layer < config.numLayers; layer++) {
     observer?.boundary(layer, sum);
     if (layer === firstPicked) sum = { sum: wanted(ops.norm(null, sum).value) };
     const own = inputs?.[layer] ?? null;
-    const input = own !== null && layer >= firstPicked ? wanted(own) : own;
-    sum = decoderLayer(ops, { attention, cross, input }, layer, sum);
+    const isPicked = layer >= firstPicked;
+    const input = own !== null && isPicked ? wanted(own) : own;
+    if (streams !== null && input !== null) {
+      const given = { value: input, rowsLike: isPicked ? 'logits_index' : attention.tokenIds };
+      const add = (active: ResidualSum) => decoderLayer(ops, { attention, cross }, layer, active);
+      sum = streams.layer(layer, sum, given, add);
+    } else sum = decoderLayer(ops, { attention, cross, input }, layer, sum);
     sum = embeddings?.deepen(layer, sum) ?? sum;
   }
+  sum = streams?.merge(sum, 'logits_index') ?? sum;
   observer?.boundary(config.numLayers, sum);
 
   // The projection is linear, so the logits' scale can be the norm's.
@@ -137,7 +149,8 @@ export function decoderLayer(
         )
       : ops.addLinear(mixer.output, { value: mixed.pick(value), rowsLike: mixed.rowsLike }, added);
   }, before);
-  const afterAttention = cross?.add(layer, afterMixers, pick, rowsLike) ?? afterMixers;
+  const withResidual = addResidual(ops, layer, afterMixers, { ...read, rowsLike });
+  const afterAttention = cross?.add(layer, withResidual, pick, rowsLike) ?? withResidual;
   if (!hasMlp(config, layer)) return afterAttention;
 
   if (!config.parallelResidual) {
@@ -173,9 +186,13 @@ function addMlp(
     return ops.add(emitExperts(graph, config, experts, layer, rows, ops), addition);
   }
   const { first, down } = mlpLayers(config, layer);
-  const value = family.gatesMlp
-    ? ops.gated(first, input, `layers.${layer}.mlp`)
-    : activate(ops, layer, ops.linear(first, input));
+  const prefix = `layers.${layer}.mlp`;
+  const floor = config.gateFloors?.[layer] ?? null;
+  const value = !family.gatesMlp
+    ? activate(ops, layer, ops.linear(first, input))
+    : floor === null
+      ? ops.gated(first, input, prefix)
+      : emitSparseGates(ops, prefix, ops.linear(first, input), floor);
   return ops.addLinear(down, { value, rowsLike: input.rowsLike }, addition);
 }
 

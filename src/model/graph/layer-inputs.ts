@@ -1,8 +1,9 @@
+import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { int64s } from '../../onnx/int64s.ts';
 import { ofLayer } from '../families/family.ts';
 import type { LayerInputNames } from '../families/varied-layers.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { floatInitializer, scalar } from '../quantize/float-matrix.ts';
+import { cast, floatInitializer, scalar } from '../quantize/float-matrix.ts';
 import { emitActivation } from './activation.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { ResidualSum } from './decoder-values.ts';
@@ -49,7 +50,8 @@ export function emitLayerInputs(
   const { width, vocabSize } = layerInputs;
   const names = namesOf(config);
   const all = numLayers * width;
-  const rows = ops.rowsOf(names.embedding, [vocabSize, all], tokenIds, 'layer_inputs');
+  const ids = vocabSize < config.vocabSize ? knownIds(graph, tokenIds, vocabSize) : tokenIds;
+  const rows = ops.rowsOf(names.embedding, [vocabSize, all], ids, 'layer_inputs');
   // The sum of both is divided by the root of 2.
   const half = Math.sqrt(1 / 2);
   const scale = scalar(graph, 'layer_inputs/scale', type, Math.sqrt(width) * half);
@@ -81,6 +83,28 @@ export function emitLayerInputs(
 }
 
 /**
+ * What a layer makes of its own embedding, before its norm: [rows, hidden].
+ * @param value what gates it, [rows, hidden]
+ * @param input the layer's part of `emitLayerInputs`, of the same rows
+ */
+export function emitLayerInput(
+  ops: DecoderOps,
+  { gate, output }: LayerInputLayers,
+  value: string,
+  { value: own, rowsLike }: LinearInput,
+): string {
+  const gates = ops.expert({ value, rowsLike }, gate);
+  const activated = emitActivation(ops.graph, gates, ops.config.activation);
+  const gated = ops.graph.node(`${gates}/Gated`, 'Mul', [activated, own]);
+  return ops.expert({ value: gated, rowsLike }, output);
+}
+
+/** Norm of what `emitLayerInput` gives. */
+export function layerInputNorm(config: DecoderConfig, layer: number): string {
+  return ofLayer(config.family, layer, namesOf(config).norm);
+}
+
+/**
  * Ends a layer: adds what it makes of its own embedding, and multiplies the sum, where the family has that.
  * @param input the layer's part of `emitLayerInputs`, of the rows that are still computed; null if there is none
  */
@@ -96,19 +120,24 @@ export function endLayer(
   let end = start;
   if (layers !== null && input !== null) {
     const { sum, value } = ops.norm(null, end);
-    const { rowsLike } = input;
-    const gate = ops.expert({ value, rowsLike }, layers.gate);
-    const activated = emitActivation(graph, gate, config.activation);
-    const gated = graph.node(`${gate}/Gated`, 'Mul', [activated, input.value]);
-    const output = ops.expert({ value: gated, rowsLike }, layers.output);
-    const norm = ofLayer(family, layer, namesOf(config).norm);
+    const output = emitLayerInput(ops, layers, value, input);
+    const norm = layerInputNorm(config, layer);
     end = ops.add(output, { to: sum, norm, prefix: `layers.${layer}.input` });
   }
-  if (family.varied === undefined) return end;
+  if (family.varied?.scalar === undefined) return end;
   const tensor = ofLayer(family, layer, family.varied.scalar);
   const factor = floatInitializer(graph, tensor, [1], type, () => weights.get(tensor, [1]));
   const { value } = ops.norm(null, end);
   return { sum: graph.node(`${tensor}/Scaled`, 'Mul', [value, factor]) };
+}
+
+/** Ids with 0 in place of those that a table of fewer rows has not, as Transformers has them. */
+function knownIds(graph: GraphBuilder, tokenIds: string, rows: number): string {
+  const name = (part: string): string => `layer_inputs/${part}`;
+  const ids = cast(graph, name('Ids'), tokenIds, 'int64');
+  const end = int64s(graph, name('rows'), rows);
+  const isKnown = graph.node(name('IsKnown'), 'Less', [ids, end]);
+  return graph.node(name('Known'), 'Where', [isKnown, ids, int64s(graph, name('other'), 0)]);
 }
 
 function namesOf({ family }: DecoderConfig): LayerInputNames {

@@ -6,13 +6,18 @@ import { matrixOf } from './linear.ts';
 import { layerInputLayers } from './layer-inputs.ts';
 import { mixersOf } from './mixer-layers.ts';
 import { mlpLayers } from './mlp-layers.ts';
+import { residualLayers } from './streams.ts';
 
 /**
  * A layer's matrices, those that read the same value as one; of experts, all but what gives tokens' shares.
  */
 export function layerMatrices(config: DecoderConfig, layer: number): MatrixSource[] {
   const inputs = layerInputLayers(config, layer);
-  const rest = inputs === null ? [] : [matrixOf(inputs.gate), matrixOf(inputs.output)];
+  const residual = residualLayers(config, layer);
+  const rest = [
+    ...(inputs === null ? [] : [inputs.gate, inputs.output]),
+    ...(residual === null ? [] : [residual.down, residual.up]),
+  ].map(matrixOf);
   const experts = expertsOf(config, layer);
   if (experts === null) return [...tokenMatrices(config, layer), ...rest];
   const { each, shared } = expertLayers(config, experts, layer);

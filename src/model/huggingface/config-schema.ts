@@ -11,6 +11,7 @@ const tokenId = z.int().nonnegative();
 const positive = z.number().positive();
 const fraction = positive.max(1);
 const factor = positive.default(1);
+const share = z.number().nonnegative().lt(1);
 
 const ropeSchema = z.object({
   rope_type: z.string().optional(),
@@ -138,6 +139,14 @@ export const configSchema = z.looseObject({
   // A second embedding, with a part for each layer; 0 for none.
   hidden_size_per_layer_input: z.union([width, z.literal(0)]).nullish(),
   vocab_size_per_layer_input: count.max(MODEL_LIMITS.vocabSize).nullish(),
+  // Hidden states of each token, and the one that layers compute.
+  altup_num_inputs: count.min(2).max(MODEL_LIMITS.streams).default(4),
+  altup_active_idx: z.int().default(0),
+  altup_correct_scale: z.boolean().default(true),
+  laurel_rank: width.default(64),
+  // By layer, the share of an MLP's gates that become 0, or, in GGUF files, how many deviations above their mean.
+  activation_sparsity_pattern: z.union([share, z.array(share).max(MODEL_LIMITS.layers)]).nullish(),
+  activation_sparsity_scale: z.array(z.number().nullable()).max(MODEL_LIMITS.layers).nullish(),
   // Attention from latents: widths of these, and dimensions of heads. Null where queries have none.
   q_lora_rank: width.nullish(),
   kv_lora_rank: width.nullish(),

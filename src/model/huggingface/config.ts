@@ -12,13 +12,7 @@ import { FAMILIES } from '../families/known-families.ts';
 import type { GraphVariant } from './graph-variant.ts';
 import { type LatentAttention, parseLatent, withExpandedHeads } from './latent-config.ts';
 import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
-import {
-  type KvHeads,
-  type LayerInputs,
-  parseKeyLayers,
-  parseLayerInputs,
-  parseWholeHeads,
-} from './layer-parts.ts';
+import { type LayerParts, parseLayerParts } from './layer-parts.ts';
 import { mlpWidths } from './mlp-widths.ts';
 import { type Multipliers, parseMultipliers } from './multipliers.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
@@ -32,7 +26,7 @@ import { withCrossPositions } from './cross-positions.ts';
 import { rejectUnsupported } from './unsupported.ts';
 
 /** A decoder's architecture, read from config.json with every default filled in. */
-export interface DecoderConfig extends GraphVariant {
+export interface DecoderConfig extends GraphVariant, LayerParts {
   readonly family: Family;
   readonly vocabSize: number;
   readonly hiddenSize: number;
@@ -42,14 +36,6 @@ export interface DecoderConfig extends GraphVariant {
   readonly numHeads: number;
   readonly numKvHeads: number;
   readonly headDim: number;
-  /** Heads of keys and values in layers without a window; undefined where all layers are alike. */
-  readonly wholeHeads?: KvHeads | undefined;
-  /** In layers without a window, whether values are what keys are made of; undefined if not. */
-  readonly valuesAreKeys?: true | undefined;
-  /** By layer, the one whose keys and values it reads; undefined where each has its own. */
-  readonly keyLayers?: readonly number[] | undefined;
-  /** Undefined where layers read the hidden state alone. */
-  readonly layerInputs?: LayerInputs | undefined;
   readonly activation: Activation;
   readonly maxPositionEmbeddings: number;
   /** Epsilon of other norms, too. */
@@ -158,8 +144,8 @@ export function parseDecoderConfig(
     maxModelLen,
     origin,
   });
-  const keyLayers = parseKeyLayers(hf, family, origin);
-  const widths = mlpWidths(hf, keyLayers, origin);
+  const parts = parseLayerParts(hf, family, { numKvHeads, headDim }, origin);
+  const widths = mlpWidths(hf, parts.keyLayers, origin);
   const recurrence = parseRecurrence(hf, family, origin);
   const config: DecoderConfig = {
     family,
@@ -170,9 +156,7 @@ export function parseDecoderConfig(
     numHeads: hf.num_attention_heads,
     numKvHeads,
     headDim,
-    ...parseWholeHeads(hf, family, { numKvHeads, headDim }, origin),
-    keyLayers,
-    layerInputs: parseLayerInputs(hf, family),
+    ...parts,
     maxPositionEmbeddings: rope.maxPositionEmbeddings,
     ...parseScales(hf, family),
     activation: parseActivation(hf, family, origin),

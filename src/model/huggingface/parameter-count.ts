@@ -73,7 +73,7 @@ function countAttention(
 function countVaried(config: DecoderConfig, alike: number): number {
   const { family, hiddenSize, numHeads, numLayers, layerInputs, experts } = config;
   if (family.varied === undefined) return 0;
-  let sum = numLayers;
+  let sum = (family.varied.scalar === undefined ? 0 : numLayers) + countStreams(config);
   for (let layer = 0; layer < numLayers; layer++) {
     const { numKvHeads, headDim } = atLayer(config, layer);
     // Beside queries.
@@ -93,6 +93,16 @@ function countVaried(config: DecoderConfig, alike: number): number {
   const { width, vocabSize } = layerInputs;
   const inLayer = 2 * hiddenSize * width + hiddenSize;
   return sum + numLayers * (width * (vocabSize + hiddenSize) + inLayer) + width;
+}
+
+/** Projections of streams, and what their layers have more. */
+function countStreams({ streams, hiddenSize, numLayers }: DecoderConfig): number {
+  if (streams === undefined) return 0;
+  const { count, residualRank } = streams;
+  const small = count * hiddenSize + count ** 3 + count ** 2;
+  // The router's norm, the factors, and the norm of what is added to attention's output.
+  const inLayer = small + 3 * hiddenSize + 2 * residualRank * hiddenSize;
+  return 2 * (count - 1) * hiddenSize ** 2 + numLayers * inLayer;
 }
 
 function countLatent(

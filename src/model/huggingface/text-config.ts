@@ -3,6 +3,7 @@ import { z } from 'zod';
 /** Models that take more than text, by `model_type`: the text model inside is served. */
 export const MULTIMODAL_TYPES = [
   'gemma3',
+  'gemma3n',
   'gemma4',
   'gemma4_unified',
   'idefics3',

@@ -100,6 +100,7 @@ describe.each([
   ['gpt-oss', 'float32'],
   // Layers with different heads, of which the last two read the keys of others.
   ['gemma4-small', 'float16'],
+  ['gemma3n', 'float16'],
 ] as const)('%s with a KV cache of %s', (name, kvCacheDtype) => {
   it('computes the same bits in any batch, with drafts and from prefixes', async () => {
     const model = await modelOf(name, kvCacheDtype);

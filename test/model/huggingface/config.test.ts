@@ -425,6 +425,44 @@ describe('Gemma 3', () => {
   });
 });
 
+describe('Gemma 3n', () => {
+  const gemma3n = { model_type: 'gemma3n_text', num_hidden_layers: 15, num_kv_shared_layers: 5 };
+
+  test('has several hidden states, and first layers with few gates', () => {
+    const floors = Array.from({ length: 15 }, (_, layer): unknown =>
+      layer < 10 ? expect.closeTo(1.6448536, 6) : null,
+    );
+    expect(parse(gemma3n)).toMatchObject({
+      streams: { count: 4, isScaled: true, residualRank: 64 },
+      gateFloors: floors,
+      layerInputs: { width: 256, vocabSize: 262_144 },
+      attentionScale: 1,
+      ropeTheta: 1_000_000,
+      localRopeTheta: 10_000,
+    });
+    const { gateFloors } = parse({ ...gemma3n, num_hidden_layers: 10 });
+    expect(gateFloors).toEqual(Array.from({ length: 10 }, () => null));
+    const half = parse({ ...gemma3n, activation_sparsity_pattern: 0.5 });
+    expect(half.gateFloors?.[14]).toBeCloseTo(0, 12);
+    expect(parse({ ...gemma3n, activation_sparsity_pattern: 0 }).gateFloors?.[0]).toBeNull();
+  });
+
+  test.each([
+    [{ altup_active_idx: 1 }, 'altup_active_idx 1 is not supported'],
+    [{ altup_num_inputs: 1 }, 'altup_num_inputs'],
+    [{ altup_num_inputs: 17 }, 'altup_num_inputs'],
+    [{ laurel_rank: 0 }, 'laurel_rank'],
+    [{ laurel_rank: 2 ** 30 }, 'laurel_rank'],
+    [{ num_kv_shared_layers: 0 }, 'num_kv_shared_layers 0 is not supported'],
+    [{ activation_sparsity_pattern: [0.5] }, 'activation_sparsity_pattern has 1 values for 15'],
+    [{ activation_sparsity_pattern: 1 }, 'activation_sparsity_pattern'],
+    [{ activation_sparsity_scale: [1] }, 'activation_sparsity_scale has 1 values for 15 layers'],
+    [{ hidden_size_per_layer_input: 0 }, 'hidden_size_per_layer_input 0 is not supported'],
+  ])('%o is refused', (changes, message) => {
+    expect(() => parse({ ...gemma3n, ...changes })).toThrow(message);
+  });
+});
+
 describe('Gemma 4', () => {
   const layers = ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'];
   const gemma4 = { model_type: 'gemma4_text', num_hidden_layers: 4, layer_types: layers };

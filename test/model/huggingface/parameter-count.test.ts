@@ -27,6 +27,18 @@ test('the 135M shape has the parameters that its makers state', () => {
   expect(countParameters(config)).toBe(134_515_008);
 });
 
+const gemma3n = {
+  model_type: 'gemma3n_text',
+  num_hidden_layers: 3,
+  layer_types: ['sliding_attention', 'full_attention', 'full_attention'],
+  head_dim: 16,
+  num_kv_shared_layers: 1,
+  hidden_size_per_layer_input: 8,
+  vocab_size_per_layer_input: 40,
+  laurel_rank: 5,
+  altup_num_inputs: 3,
+};
+
 /** As Gemma 4's models differ. */
 const gemma4 = {
   model_type: 'gemma4_text',
@@ -56,6 +68,7 @@ test.each([
   { ...gemma4, attention_k_eq_v: true, num_global_key_value_heads: 1 },
   { ...gemma4, hidden_size_per_layer_input: 8, num_kv_shared_layers: 2, use_double_wide_mlp: true },
   { ...gemma4, enable_moe_block: true, num_experts: 3, top_k_experts: 2, moe_intermediate_size: 8 },
+  gemma3n,
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
