@@ -7,6 +7,7 @@ export const MULTIMODAL_TYPES = [
   'gemma4_unified',
   'idefics3',
   'internvl',
+  'llama4',
   'llava',
   'llava_next',
   'llava_onevision',
