@@ -210,6 +210,24 @@ def gemma4_shape(**config) -> dict:
     return shape
 
 
+# Experts of layers, and MLPs twice as wide in layers without.
+LLAMA4 = {
+    **SHAPE,
+    "num_hidden_layers": 4,
+    "head_dim": 16,
+    "intermediate_size": 8,
+    "intermediate_size_mlp": 16,
+    "num_local_experts": 4,
+    # Large enough that norms of heads do not enlarge what rounding makes of small ones.
+    "rms_norm_eps": 0.01,
+}
+
+
+def llama4(**config) -> PreTrainedModel:
+    fields = {**LLAMA4, **config}
+    return transformers.Llama4ForCausalLM(transformers.Llama4TextConfig(**fields))
+
+
 def gpt_neox(**config) -> PreTrainedModel:
     shape = {**SHAPE, "intermediate_size": 48, "num_hidden_layers": 2}
     del shape["num_key_value_heads"]
@@ -487,6 +505,42 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         num_experts=4,
         top_k_experts=2,
         moe_intermediate_size=8,
+    ),
+    # As Scout: experts in all layers, and every fourth has no rotary embedding. Inside of a model that sees.
+    "llama4": lambda: multimodal(
+        transformers.Llama4ForConditionalGeneration,
+        transformers.Llama4Config,
+        {
+            **LLAMA4,
+            "rope_parameters": {
+                "rope_type": "llama3",
+                "factor": 4.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 1.0,
+                **ROPE,
+            },
+        },
+        {
+            **VISION,
+            "image_size": 8,
+            "patch_size": 4,
+            "vision_output_dim": 8,
+            "projector_input_dim": 8,
+            "projector_output_dim": 8,
+        },
+    ),
+    # As Maverick: MLPs and experts in turn, heads without norms.
+    "llama4-interleaved": lambda: llama4(
+        use_qk_norm=False, interleave_moe_layer_step=2, no_rope_layer_interval=2, num_experts_per_tok=2
+    ),
+    # As MobileLLM-R1: without experts, and rotary embedding in all layers.
+    "llama4-small": lambda: llama4(
+        num_hidden_layers=2,
+        moe_layers=[],
+        interleave_moe_layer_step=0,
+        no_rope_layers=[1, 1],
+        attention_chunk_size=None,
+        tie_word_embeddings=True,
     ),
     "gemma3-multimodal": lambda: multimodal(
         transformers.Gemma3ForConditionalGeneration,
@@ -827,6 +881,8 @@ SEEDS = {
     "falcon-h1-norm": 1,
     "qwen3-moe-sparse": 5,
     "gpt-oss-mxfp4-limit": 1,
+    "llama4": 3,
+    "llama4-interleaved": 3,
 }
 
 
@@ -835,8 +891,13 @@ SAVED_BUFFERS = ("correction_bias", "expert_bias", "layer_scalar")
 
 
 # Mixtures in which what is picked counts for much: SparseMixer's second expert has as much weight as another
-# that nearly was in its place.
-ALIKE = (transformers.PhimoeForCausalLM, transformers.Gemma4ForCausalLM)
+# that nearly was in its place, and Llama 4's is the only one.
+ALIKE = (
+    transformers.PhimoeForCausalLM,
+    transformers.Gemma4ForCausalLM,
+    transformers.Llama4ForCausalLM,
+    transformers.Llama4ForConditionalGeneration,
+)
 # Scores are not divided by the root of a head's size: trained norms of queries are smaller.
 UNSCALED = (
     transformers.Gemma3nForCausalLM,
@@ -859,8 +920,8 @@ def randomize(model: PreTrainedModel, seed: int) -> None:
                 # Small enough that what layers add outweighs the token itself, and how streams are mixed.
                 parameter.copy_(noise * (0.2 if is_table else parameter.shape[1] ** -0.5))
             elif parameter.dim() == 3:
-                # All experts of a layer; only gpt-oss has their matrices transposed.
-                is_transposed = "GptOss" in type(model).__name__
+                # All experts of a layer; gpt-oss and Llama 4 have their matrices transposed.
+                is_transposed = re.search("GptOss|Llama4", type(model).__name__) is not None
                 if isinstance(model, ALIKE):
                     # Experts are alike, so that rounding, which may have another one picked, changes little.
                     noise = 0.1 * noise + torch.randn(noise.shape[1:], generator=generator)
@@ -1024,6 +1085,9 @@ def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
         model = type(model).from_pretrained(
             folder, dtype=torch.float32, attn_implementation="eager"
         )
+    if isinstance(model, transformers.Llama4ForConditionalGeneration):
+        # Transformers 5.24 computes nothing without images.
+        model = model.language_model
     # LongRoPE's factors depend on how long texts may become.
     references = [
         reference(model, SHORT_PROMPT, ORIGINAL_LENGTH),

@@ -30,6 +30,7 @@ CASES = {
     "gemma4": {},
     "gemma4-small": {},
     "gemma4-moe": {},
+    "llama4": {},
     "cohere": {},
     "cohere2": {"rotary_pct": 1.0},
     "glm": {"seq_length": 64, "layernorm_epsilon": 1.5625e-7},

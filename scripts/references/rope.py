@@ -40,6 +40,16 @@ LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_positio
 # The configuration, and the longest text.
 CASES = {
     "Llama 3.2": (config(500_000.0, 131_072, rope_type="llama3", factor=32.0, **LLAMA3), 131_072),
+    "Llama 4 Scout": (
+        config(
+            500_000.0,
+            131_072,
+            rope_type="llama3",
+            factor=16.0,
+            **{**LLAMA3, "high_freq_factor": 1.0},
+        ),
+        131_072,
+    ),
     "Gemma 3": (config(1_000_000.0, 131_072, rope_type="linear", factor=8.0), 131_072),
     "Qwen3, four times as far": (
         config(

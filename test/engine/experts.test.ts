@@ -72,6 +72,8 @@ describe.each([
   ['granite-moe', undefined],
   ['phimoe-plain', undefined],
   ['phimoe-plain', 'native'],
+  ['llama4', undefined],
+  ['llama4-interleaved', 'native'],
   ['gpt-oss', undefined],
   ['gpt-oss', 'native'],
 ] as const)('%s with kernels of %s', (name, kernels) => {

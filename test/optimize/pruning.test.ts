@@ -241,7 +241,13 @@ test('of families with fused matrices and other norms, what is made is served', 
     { step: 'prune-layers', amount: { kind: 'count', count: 1 }, refit: true },
     { step: 'sparsity', pattern: '2:4', criterion: 'wanda', blockSize: 1, refit: false },
   ];
-  for (const name of everyOrLong(2, ['phi3', 'gemma3', 'granite-hybrid', 'smollm3'])) {
+  for (const name of everyOrLong(2, [
+    'phi3',
+    'gemma3',
+    'granite-hybrid',
+    'smollm3',
+    'llama4-small',
+  ])) {
     const source = { kind: 'folder', path: `test/fixtures/families/${name}` } as const;
     const { path, report } = await optimized(source, steps);
     expect(report.after.zeros, name).toBeCloseTo(0.5, 2);

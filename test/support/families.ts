@@ -13,6 +13,7 @@ export const LAYERWISE_FAMILIES = [
   'glm4',
   'granite',
   'granite-hybrid',
+  'llama4-small',
   'mistral',
   'olmo2',
   'phi3',

@@ -7,10 +7,10 @@ export interface StackedExperts {
   readonly gateUpBias: string | null;
   readonly downBias: string | null;
   /**
-   * Matrices are [out, in] with gates before ups, or [in, out] with each gate next to its up (if they
-   * are not quantized: then [out, in]).
+   * Matrices are [out, in] or [in, out] with gates before ups, or [in, out] with each gate next to its up
+   * (if they are not quantized: then [out, in]).
    */
-  readonly order: 'rows, gates first' | 'columns, alternating';
+  readonly order: 'rows, gates first' | 'columns, gates first' | 'columns, alternating';
 }
 
 /** Properties of a family's experts. */
@@ -19,6 +19,8 @@ export interface ExpertRules {
   readonly normalizesShares: 'always' | 'norm_topk_prob';
   /** The function of a router's scores that shares are made of; for the last, see sparse-mixer.ts. */
   readonly scoring: 'softmax' | 'sigmoid' | 'sparse mixer';
+  /** Shares are factors of what experts read, not of what they give. */
+  readonly scalesInput?: true;
   /** Whether router and experts have biases. */
   readonly bias: boolean;
   /** A correction of scores is [1, experts]. */

@@ -140,6 +140,11 @@ export interface Family {
   readonly fixed: Readonly<Record<string, unknown>>;
   /** Names of fields in its config.json that other families call differently, by the others' names. */
   readonly names: Readonly<Record<string, string>>;
+  /**
+   * Queries and keys of layers with rotary embedding are normalized head by head, without weights: after that or
+   * before it is the same. Left out where norms have weights, see `headNorms`, or there are none.
+   */
+  readonly normalizesTurnedHeads?: true;
   /** Queries have as many values more, head by head after its own: sigmoids of them gate attention's output. */
   readonly gatesAttention?: true;
   /** Left out where layers are alike. */

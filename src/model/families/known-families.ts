@@ -16,6 +16,7 @@ import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
+import { LLAMA4S } from './llama4.ts';
 import { MINICPMS } from './minicpm.ts';
 import { MINIMAX_M2 } from './minimax.ts';
 import { MISTRALS } from './mistral.ts';
@@ -34,6 +35,7 @@ import { WHISPER } from './whisper.ts';
 /** All families that decoder graphs are built of. */
 export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...LLAMAS,
+  ...LLAMA4S,
   ...MISTRALS,
   ...QWENS,
   ...PHIS,

@@ -100,18 +100,19 @@ export class StackedWeights implements WeightSource {
     const { gateUp, down, order } = this.#stacked;
     const name = `${layer}.${kind === 'down' ? down : gateUp}`;
     const height = kind === 'down' ? rows : 2 * rows;
-    if (order === 'rows, gates first') {
-      const shape = [this.#numExperts, height, columns];
-      const values = await this.#stored.part(name, shape, expert);
-      const first = kind === 'up' ? rows * columns : 0;
-      return values.subarray(first, first + rows * columns);
+    const values =
+      order === 'rows, gates first'
+        ? await this.#stored.part(name, [this.#numExperts, height, columns], expert)
+        : await this.#transposed(name, expert, height, columns);
+    if (order === 'columns, alternating' && kind !== 'down') {
+      return everySecondRow(values, columns, kind);
     }
-    const values = await this.#alternating(name, expert, height, columns);
-    return kind === 'down' ? values : everySecondRow(values, columns, kind);
+    const first = kind === 'up' ? rows * columns : 0;
+    return values.subarray(first, first + rows * columns);
   }
 
-  /** [height, columns] of gates and ups in turn, or of downs. */
-  async #alternating(
+  /** [height, columns] of what is stored as [columns, height], but in MXFP4. */
+  async #transposed(
     name: string,
     expert: number,
     height: number,

@@ -28,7 +28,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const needed = (suffix: string) => metadata.require(key(suffix), number(suffix));
   const window = number('attention.sliding_window');
   // 0 is none.
-  const experts = Boolean(number('expert_count'));
+  const numExperts = number('expert_count') ?? 0;
+  const experts = numExperts > 0;
   const traits = {
     windows: window !== undefined,
     experts,
@@ -104,10 +105,11 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     bos_token_id: metadata.number('tokenizer.ggml.bos_token_id'),
     eos_token_id: endTokenIds(metadata),
     first_k_dense_replace: number('leading_dense_block_count'),
+    decoder_sparse_step: number('interleave_moe_layer_step'),
     n_shared_experts: number('expert_shared_count'),
     ...latent,
     ...(architecture.isVaried && (await variedFields(file, name, layers))),
-    ...architecture.extra?.({ layers, hidden, heads, headDim }),
+    ...architecture.extra?.({ layers, hidden, heads, headDim, experts: numExperts, window }),
   };
   // Fields that are missing must not hide a family's default.
   const stated = Object.entries(json).filter(([, value]) => value !== undefined);

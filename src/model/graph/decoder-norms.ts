@@ -1,7 +1,7 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
-import { floatInitializer } from '../quantize/float-matrix.ts';
+import { floatData, floatInitializer } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import { emitRmsNorm } from './rms-norm.ts';
 
@@ -11,7 +11,10 @@ export class DecoderNorms {
   readonly #config: DecoderConfig;
   readonly #weights: WeightSource;
   readonly #type: FloatType;
-  /** Weights that are in the graph: layers that read the keys of another normalize them by its weights. */
+  /**
+   * Weights that are in the graph: layers that read the keys of another normalize them by its weights, and norms
+   * without weights have the same.
+   */
   readonly #added = new Set<string>();
 
   constructor(graph: GraphBuilder, config: DecoderConfig, weights: WeightSource, type: FloatType) {
@@ -45,6 +48,15 @@ export class DecoderNorms {
       const offset = this.#config.family.normsAddOne ? 1 : 0;
       return values.map((value) => scale * (offset + value));
     });
+  }
+
+  /** The name of what a norm without weights multiplies [size] values by; the same each time. */
+  ones(size: number): string {
+    const name = `norms/ones.${size}`;
+    if (this.#added.has(name)) return name;
+    this.#added.add(name);
+    const ones = floatData(this.#type, new Float32Array(size).fill(1));
+    return this.#graph.initializer(name, this.#type, [size], ones);
   }
 
   #bias(tensor: string, scale: number): string {

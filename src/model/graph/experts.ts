@@ -15,6 +15,7 @@ import { emitActivation, emitGated, splitGates } from './activation.ts';
 import { ofGroups } from './expert-groups.ts';
 import { type ExpertLayer, expertLayers, type SharedExpertLayer } from './expert-layers.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
+import { groupByExpert } from './tokens-by-expert.ts';
 import { pickSparsely } from './sparse-mixer.ts';
 
 /** Adds a linear layer over any number of rows, none included; returns its output's name. */
@@ -54,7 +55,9 @@ export function emitExperts(
   const { ids } = picks;
   const shares = multiplyShares(graph, config, layer, picks, emit);
   const grouped = groupByExpert(graph, prefix, ids, experts);
-  const rows = graph.node(`${prefix}/Rows`, 'Gather', [input.value, grouped.tokens]);
+  const scalesInput = config.family.experts?.scalesInput === true;
+  const given = graph.node(`${prefix}/Rows`, 'Gather', [input.value, grouped.tokens]);
+  const rows = scalesInput ? scaleRows(graph, prefix, given, shares, grouped.pairs) : given;
 
   const forEach = (name: string, value: string, layerOf: (layers: ExpertLayer) => LinearLayer) => {
     const parts = grouped.split(`${prefix}/${name}`, value);
@@ -75,9 +78,7 @@ export function emitExperts(
   const back = graph.node(`${prefix}/Back`, 'Gather', [down, grouped.places]);
   const byToken = int64s(graph, `${prefix}/by_token`, -1, experts.perToken, config.hiddenSize);
   const results = graph.node(`${prefix}/ByToken`, 'Reshape', [back, byToken]);
-  const column = int64s(graph, `${prefix}/column`, 2);
-  const weights = graph.node(`${prefix}/Weights`, 'Unsqueeze', [shares, column]);
-  const weighted = graph.node(`${prefix}/Weighted`, 'Mul', [results, weights]);
+  const weighted = scalesInput ? results : weightResults(graph, prefix, results, shares);
   const axis = int64s(graph, `${prefix}/picked_axis`, 1);
   const picked = graph.node(`${prefix}/Experts`, 'ReduceSum', [weighted, axis], {
     attributes: { keepdims: 0n },
@@ -85,6 +86,27 @@ export function emitExperts(
   if (shared === null) return picked;
   const common = emitShared(graph, `${prefix}/Shared`, config, shared, input, emit);
   return graph.node(`${prefix}/AllExperts`, 'Add', [picked, common]);
+}
+
+/** Results [tokens, perToken, hidden] times their shares. */
+function weightResults(graph: GraphBuilder, prefix: string, results: string, shares: string) {
+  const column = int64s(graph, `${prefix}/column`, 2);
+  const weights = graph.node(`${prefix}/Weights`, 'Unsqueeze', [shares, column]);
+  return graph.node(`${prefix}/Weighted`, 'Mul', [results, weights]);
+}
+
+/** What experts read, [pairs, hidden], times the shares of these pairs. */
+function scaleRows(
+  graph: GraphBuilder,
+  prefix: string,
+  rows: string,
+  shares: string,
+  pairs: string,
+): string {
+  const column = int64s(graph, `${prefix}/share_column`, -1, 1);
+  const all = graph.node(`${prefix}/AllShares`, 'Reshape', [shares, column]);
+  const own = graph.node(`${prefix}/RowShares`, 'Gather', [all, pairs]);
+  return graph.node(`${prefix}/ScaledRows`, 'Mul', [rows, own]);
 }
 
 /** Shares, times the factors of their experts where the family has these. */
@@ -171,9 +193,11 @@ function pickExperts(
       : isPlain
         ? scores
         : softmax(scores);
+  // A sigmoid leaves the order as it is, too, but where it comes to 1.
+  const uncorrected = scoring === 'sigmoid' ? scores : probabilities;
   const ranked =
     correction === null
-      ? probabilities
+      ? uncorrected
       : graph.node(`${prefix}/Corrected`, 'Add', [probabilities, correction]);
   const allowed = experts.groups === undefined ? ranked : ofGroups(graph, prefix, ranked, experts);
   const ids = `${prefix}/PickedIds`;
@@ -204,61 +228,6 @@ function pickExperts(
           addScalar(graph, `${prefix}/share_factor`, 'float', shareFactor),
         ]);
   return { ids, shares: inType(shares) };
-}
-
-/** Every pair of a token and an expert of it, in the order of experts; of one expert, of tokens. */
-interface Grouped {
-  /** int64 [pairs]: the token of each. */
-  readonly tokens: string;
-  /** int64 [pairs]: token by token, where its pairs are in this order. */
-  readonly places: string;
-  /** By expert, a value of as many rows as it has pairs. */
-  readonly rowsLike: readonly string[];
-  /** Takes a value [pairs, ...] apart, by expert. */
-  split(name: string, value: string): string[];
-}
-
-function groupByExpert(
-  graph: GraphBuilder,
-  prefix: string,
-  ids: string,
-  { count, perToken }: ExpertConfig,
-): Grouped {
-  const name = (part: string) => `${prefix}/${part}`;
-  const flat = graph.node(name('Pairs'), 'Reshape', [ids, int64s(graph, name('flat'), -1)]);
-  const size = graph.node(name('NumPairs'), 'Shape', [flat]);
-  // TopK takes the first one first among equal values.
-  const sort = (value: string) => {
-    const outputs = [`${value}/Sorted`, `${value}/Order`] as const;
-    graph.node(`${value}/TopK`, 'TopK', [value, size], { outputs, attributes: { largest: 0n } });
-    return outputs;
-  };
-  const [sorted, order] = sort(flat);
-  const [, places] = sort(order);
-  const pairs = graph.initializer(
-    name('pairs_per_token'),
-    'int64',
-    [],
-    BigInt64Array.of(BigInt(perToken)),
-  );
-  const tokens = graph.node(name('Tokens'), 'Div', [order, pairs]);
-
-  const numbers = Array.from({ length: count }, (_, expert) => expert);
-  const column = int64s(graph, name('pairs_axis'), 1);
-  const apart = graph.node(name('PairColumn'), 'Unsqueeze', [flat, column]);
-  const all = int64s(graph, name('numbers'), ...numbers);
-  const isOf = graph.node(name('IsOf'), 'Equal', [apart, all]);
-  const ones = cast(graph, name('Ones'), isOf, 'int64');
-  const first = int64s(graph, name('first_axis'), 0);
-  const counts = graph.node(name('Counts'), 'ReduceSum', [ones, first], {
-    attributes: { keepdims: 0n },
-  });
-  const split = (of: string, value: string) => {
-    const outputs = numbers.map((expert) => `${of}.${expert}`);
-    graph.node(`${of}/Split`, 'Split', [value, counts], { outputs, attributes: { axis: 0n } });
-    return outputs;
-  };
-  return { tokens, places, rowsLike: split(name('Own'), sorted), split };
 }
 
 function clampGates(

@@ -40,6 +40,10 @@ export function mixTokens(
 
 /** Adds the weights of a layer's norms of heads; returns their names. Keys are normalized as their layer does. */
 function headNormsOf({ norms, config }: DecoderOps, layer: number): HeadNorms | null {
+  if (config.family.normalizesTurnedHeads === true && config.rotatedLayers[layer] === true) {
+    const ones = norms.ones(config.headDim);
+    return { over: 'head', isAfterRope: false, query: ones, key: ones };
+  }
   const { headNorms: names } = layerTensorNames(config.family, layer);
   if (names === null) return null;
   const { headNorms: ofKeys } = layerTensorNames(config.family, keysOf(config, layer));

@@ -78,6 +78,11 @@ export const configSchema = z.looseObject({
   // SmolLM3: by layer, 0 for no rotary embedding; or n, if every n-th layer has none.
   no_rope_layers: z.array(z.int()).nullish(),
   no_rope_layer_interval: count.nullish(),
+  // Llama 4: tokens of chunks that see themselves alone, in layers with rotary embedding; in those without,
+  // queries are scaled from a position on.
+  attention_chunk_size: count.nullish(),
+  attn_temperature_tuning: z.union([z.boolean(), z.number()]).nullish(),
+  floor_scale: count.nullish(),
   // Granite 4: `rope`, or none in any layer.
   position_embedding_type: z.string().nullish(),
   attention_bias: z.boolean().default(false),
@@ -117,7 +122,7 @@ export const configSchema = z.looseObject({
   mlp_multipliers: z.array(positive).length(2).nullish(),
   // Cohere's, by which they are multiplied.
   logit_scale: positive.nullish(),
-  // Granite 4's intermediate_size, if there are no experts.
+  // Width of MLPs, where intermediate_size is that of experts.
   shared_intermediate_size: widths.nullish(),
   // Gemma 4: heads of layers without a window, and whether values are their keys.
   global_head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
@@ -176,8 +181,11 @@ export const configSchema = z.looseObject({
   // ERNIE's last one with experts, or -1.
   moe_layer_end_index: z.int().nullish(),
   norm_topk_prob: z.boolean().default(false),
-  decoder_sparse_step: count.nullish(),
+  // Every n-th layer has experts; 0 for none.
+  decoder_sparse_step: z.int().nonnegative().nullish(),
   mlp_only_layers: z.array(z.int()).nullish(),
+  // Llama 4: layers with experts, and no others.
+  moe_layers: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
   swiglu_limit: positive.nullish(),
   swiglu_alpha: positive.nullish(),
   // Limit that OLMo clips queries, keys and values to.

@@ -3,6 +3,7 @@ import { explainZod } from '../../explain-zod.ts';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { type Activation, parseActivation } from './activation.ts';
+import { beforeChunks } from './chunked-attention.ts';
 import { configSchema, type HuggingFaceConfig } from './config-schema.ts';
 import { type ExpertConfig, parseExperts } from './expert-config.ts';
 import { ModelError } from '../model-error.ts';
@@ -146,6 +147,8 @@ export function parseDecoderConfig(
   });
   const parts = parseLayerParts(hf, family, { numKvHeads, headDim }, origin);
   const widths = mlpWidths(hf, parts.keyLayers, origin);
+  const rotated = rotatedLayers(hf, family);
+  const length = beforeChunks(hf, rotated, rope.maxPositionEmbeddings, origin);
   const recurrence = parseRecurrence(hf, family, origin);
   const config: DecoderConfig = {
     family,
@@ -157,13 +160,13 @@ export function parseDecoderConfig(
     numKvHeads,
     headDim,
     ...parts,
-    maxPositionEmbeddings: rope.maxPositionEmbeddings,
+    maxPositionEmbeddings: length,
     ...parseScales(hf, family),
     activation: parseActivation(hf, family, origin),
     logitSoftcap: hf.final_logit_softcapping ?? null,
     attentionSoftcap: hf.attn_logit_softcapping ?? null,
     rotaryDim: rope.rotaryDim,
-    rotatedLayers: rotatedLayers(hf, family),
+    rotatedLayers: rotated,
     ropeTheta: rope.theta,
     ropeScaling: rope.scaling,
     localRopeTheta: rope.localTheta,
@@ -171,7 +174,7 @@ export function parseDecoderConfig(
     deepLayers: deepLayers(hf, origin),
     crossPositions: family.crossAttention && (hf.max_source_positions ?? undefined),
     attentionScale: hf.attention_multiplier ?? (hf.query_pre_attn_scalar ?? headDim) ** -0.5,
-    slidingWindows: slidingWindows(hf, family, rope.maxPositionEmbeddings),
+    slidingWindows: slidingWindows(hf, family, length),
     parallelResidual: hf.use_parallel_residual,
     // A model that was trained for embeddings may have no LM head; what it generates means nothing.
     tieWordEmbeddings: hf.tie_word_embeddings || isWithoutHead(hf),

@@ -55,7 +55,8 @@ export function parseExperts(
     );
   }
   const layers = expertLayers(hf, hasSingleBlocks === true);
-  if (hasSingleBlocks === true && !layers.includes(true)) return null;
+  const areStated = hasSingleBlocks === true || hf.moe_layers || hf.decoder_sparse_step === 0;
+  if (areStated && !layers.includes(true)) return null;
   const perToken = hf.num_experts_per_tok ?? 1;
   if (perToken > count) {
     throw new ModelError(`${origin}: ${perToken} experts for a token are more than all ${count}`);
@@ -70,7 +71,8 @@ export function parseExperts(
   if (hf.mlp_bias && !rules.bias) {
     throw new ModelError(`${origin}: experts with mlp_bias are not supported in ${modelType}`);
   }
-  const own = hf.moe_intermediate_size ?? width;
+  const ofExperts = typeof hf.intermediate_size === 'number' ? hf.intermediate_size : width;
+  const own = hf.moe_intermediate_size ?? ofExperts;
   const sharedSize = hf.shared_expert_intermediate_size || (hf.n_shared_experts ?? 0) * own || null;
   if ((sharedSize === null) !== (tensors.layer.experts?.shared === null)) {
     throw new ModelError(
@@ -103,6 +105,7 @@ function expertLayers(hf: HuggingFaceConfig, areNamed: boolean): boolean[] {
   const { first_k_dense_replace: first, mlp_only_layers: dense, decoder_sparse_step: step } = hf;
   return Array.from({ length: hf.num_hidden_layers }, (_, layer) => {
     if (areNamed) return hf.layer_types?.[layer] === 'moe';
+    if (hf.moe_layers) return hf.moe_layers.includes(layer);
     if (hf.mlp_layer_types) return hf.mlp_layer_types[layer] === 'sparse';
     const isDense = layer < (first ?? 0) || (dense?.includes(layer) ?? false);
     return !isDense && (layer + 1) % (step ?? 1) === 0;

@@ -151,8 +151,8 @@ function parseScaling(
     case 'llama3': {
       const lowFreqFactor = need('low_freq_factor', rope.low_freq_factor);
       const highFreqFactor = need('high_freq_factor', rope.high_freq_factor);
-      if (highFreqFactor <= lowFreqFactor) {
-        throw new ModelError(`${origin}: high_freq_factor must be greater than low_freq_factor`);
+      if (highFreqFactor < lowFreqFactor) {
+        throw new ModelError(`${origin}: high_freq_factor must not be less than low_freq_factor`);
       }
       return {
         type,

@@ -76,12 +76,13 @@ function stretch(frequency: number, factor: number, kept: number): number {
   return kept * frequency + ((1 - kept) * frequency) / factor;
 }
 
-/** Short wavelengths stay, long ones are stretched, with a smooth transition in between. */
+/** Short wavelengths stay, long ones are stretched, with a smooth transition in between, or none. */
 function llama3Kept(
   frequency: number,
   { originalMaxPositionEmbeddings, lowFreqFactor, highFreqFactor }: Llama3,
 ): number {
   const turns = (originalMaxPositionEmbeddings * frequency) / (2 * Math.PI);
+  if (highFreqFactor === lowFreqFactor) return turns < lowFreqFactor ? 0 : 1;
   return clamp01((turns - lowFreqFactor) / (highFreqFactor - lowFreqFactor));
 }
 

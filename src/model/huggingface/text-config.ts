@@ -8,6 +8,7 @@ export const MULTIMODAL_TYPES = [
   'gemma4_unified',
   'idefics3',
   'internvl',
+  'llama4',
   'llava',
   'llava_next',
   'llava_onevision',

@@ -1,4 +1,5 @@
 import type { Family } from '../families/family.ts';
+import { CHUNKED } from './chunked-attention.ts';
 import { MLP_TYPES } from './layer-blocks.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
@@ -9,7 +10,7 @@ const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', '
 /** @throws {ModelError} naming a field whose value changes what a model computes, and is not built */
 export function rejectUnsupported(
   hf: HuggingFaceConfig,
-  { tensors, recurrence, hasSingleBlocks }: Family,
+  { tensors, recurrence, hasSingleBlocks, normalizesTurnedHeads }: Family,
   origin: string,
 ): void {
   const reject = (what: string, supported: string): never => {
@@ -18,13 +19,15 @@ export function rejectUnsupported(
   if (hf.clip_qkv) reject(`clip_qkv ${hf.clip_qkv}`, 'queries, keys and values as they are');
   const types = [...LAYER_TYPES, ...(recurrence?.layerTypes ?? [])];
   if (hasSingleBlocks === true) types.push(...MLP_TYPES);
+  if (hf.attention_chunk_size) types.push(CHUNKED);
   if (hf.moe_latent_size) reject('moe_latent_size', 'experts of the model\x27s width');
   const layerType = hf.layer_types?.find((type) => !types.includes(type));
   if (layerType !== undefined) reject(`layer type "${layerType}"`, types.join(', '));
   if (!hf.scale_attn_weights || hf.scale_attn_by_inverse_layer_idx) {
     reject('another scale of attention', 'one over the root of head_dim');
   }
-  if (hf.use_qk_norm === true && tensors.layer.headNorms === null) {
+  const normsHeads = normalizesTurnedHeads === true || tensors.layer.headNorms !== null;
+  if (hf.use_qk_norm === true && !normsHeads) {
     reject('use_qk_norm, norms of queries and keys', 'queries and keys as they are');
   }
   if (typeof hf.sliding_window_pattern === 'string' && !hf.layer_types) {

@@ -34,8 +34,9 @@ export async function prunedWidths(
 
 /** The field of config.json that has the widths. */
 export function widthField(json: Readonly<Record<string, unknown>>): string {
-  const name = 'shared_intermediate_size';
-  return json[name] === undefined ? 'intermediate_size' : name;
+  // Where there are several names, another one is of experts.
+  const names = ['shared_intermediate_size', 'intermediate_size_mlp'];
+  return names.find((name) => json[name] !== undefined) ?? 'intermediate_size';
 }
 
 /** Value of that field: one number, where all layers have the same width. */

@@ -102,6 +102,16 @@ const CASES: readonly GgufCase[] = [
     paired: true,
     config: { no_rope_layers: null, no_rope_layer_interval: 4 },
   },
+  {
+    // A window of 0 is no chunks, and rotary embedding in all layers.
+    fixture: 'llama4-small',
+    architecture: 'llama4',
+    metadata: {
+      'attention.sliding_window': uint(0),
+      interleave_moe_layer_step: uint(0),
+      expert_feed_forward_length: uint(8),
+    },
+  },
   GRANITE,
   { fixture: 'olmo2', architecture: 'olmo2' },
   {
@@ -169,18 +179,48 @@ test.each([
   ['embedding_length_per_layer_input', 0xffff_ffff, 'hidden_size_per_layer_input'],
   ['attention.key_length_swa', 0xffff_ffff, 'head_dim'],
 ])('Gemma 4 with a %s of %i is refused', async (suffix, value, message) => {
-  const bytes = await readFile('test/fixtures/gguf/gemma4-small.gguf');
-  const key = `gemma4.${suffix}`;
+  const path = await changed('gemma4-small', `gemma4.${suffix}`, value);
+  await expect(inspectGguf(path)).rejects.toThrow(message);
+});
+
+test.each([
+  [4, true],
+  [128, undefined],
+])('Llama 4 with %i experts has norms of heads: %s', async (experts, hasNorms) => {
+  const path = await changed('llama4', 'llama4.expert_count', experts);
+  const { config } = await inspectGguf(path);
+  expect(config.experts?.count).toBe(experts);
+  expect(config.family.normalizesTurnedHeads).toBe(hasNorms);
+});
+
+test.each([
+  ['expert_count', 0xffff_ffff, 'num_local_experts'],
+  ['expert_count', 0, '1 experts for a token are more than all 0'],
+  ['expert_used_count', 5, '5 experts for a token are more than all 4'],
+  ['expert_feed_forward_length', 0xffff_ffff, 'moe_intermediate_size'],
+  ['context_length', 0xffff_ffff, 'max_position_embeddings'],
+])('Llama 4 with a %s of %i is refused', async (suffix, value, message) => {
+  const path = await changed('llama4', `llama4.${suffix}`, value);
+  await expect(inspectGguf(path)).rejects.toThrow(message);
+});
+
+/** Path of a copy of a fixture with another value of that key. */
+async function changed(fixture: string, key: string, value: number): Promise<string> {
+  const bytes = await readFile(`test/fixtures/gguf/${fixture}.gguf`);
   const at = bytes.indexOf(key) + key.length;
   expect(bytes.readUInt32LE(at)).toBe(UINT32);
   bytes.writeUInt32LE(value, at + 4);
   const path = join(await temporaryDirectory(), 'model.gguf');
   await writeFile(path, bytes);
-  await expect(inspectGguf(path)).rejects.toThrow(message);
-});
+  return path;
+}
 
 test.each([
-  ['mamba', {}, 'general.architecture "mamba" is not supported (supported: llama, mistral3, qwen2'],
+  [
+    'mamba',
+    {},
+    'general.architecture "mamba" is not supported (supported: llama, llama4, mistral3, qwen2',
+  ],
   ['constructor', {}, 'general.architecture "constructor" is not supported'],
   ['llama', {}, 'has no metadata "llama.block_count"'],
 ])('architecture %s without more', async (name, metadata, message) => {

@@ -429,12 +429,13 @@ describe('Gemma 3n', () => {
   const gemma3n = { model_type: 'gemma3n_text', num_hidden_layers: 15, num_kv_shared_layers: 5 };
 
   test('has several hidden states, and first layers with few gates', () => {
-    const floors = Array.from({ length: 15 }, (_, layer): unknown =>
-      layer < 10 ? expect.closeTo(1.6448536, 6) : null,
-    );
-    expect(parse(gemma3n)).toMatchObject({
+    const { gateFloors: floors = [], ...rest } = parse(gemma3n);
+    expect(floors.map((floor) => floor?.toFixed(6) ?? null)).toEqual([
+      ...Array.from({ length: 10 }, () => '1.644854'),
+      ...Array.from({ length: 5 }, () => null),
+    ]);
+    expect(rest).toMatchObject({
       streams: { count: 4, isScaled: true, residualRank: 64 },
-      gateFloors: floors,
       layerInputs: { width: 256, vocabSize: 262_144 },
       attentionScale: 1,
       ropeTheta: 1_000_000,
@@ -460,6 +461,68 @@ describe('Gemma 3n', () => {
     [{ hidden_size_per_layer_input: 0 }, 'hidden_size_per_layer_input 0 is not supported'],
   ])('%o is refused', (changes, message) => {
     expect(() => parse({ ...gemma3n, ...changes })).toThrow(message);
+  });
+});
+
+describe('Llama 4', () => {
+  const llama4 = {
+    model_type: 'llama4_text',
+    num_hidden_layers: 4,
+    intermediate_size: 96,
+    intermediate_size_mlp: 192,
+    max_position_embeddings: 262_144,
+    num_key_value_heads: 2,
+  };
+  const chunked = 'chunked_attention';
+  const full = 'full_attention';
+
+  test('has experts in all layers, one for a token and one that all share', () => {
+    const { family, experts, rotatedLayers, intermediateSizes } = parse(llama4);
+    expect(experts).toMatchObject({
+      count: 16,
+      perToken: 1,
+      intermediateSize: 96,
+      sharedSize: 96,
+      normalizesShares: false,
+      scoring: 'sigmoid',
+      layers: [true, true, true, true],
+    });
+    expect(intermediateSizes).toEqual([192, 192, 192, 192]);
+    expect(rotatedLayers).toEqual([true, true, true, false]);
+    expect(family.normalizesTurnedHeads).toBe(true);
+  });
+
+  test.each([
+    [{ interleave_moe_layer_step: 2 }, [false, true, false, true]],
+    [{ interleave_moe_layer_step: 2, moe_layers: [0] }, [true, false, false, false]],
+    [{ interleave_moe_layer_step: 0 }, undefined],
+    [{ moe_layers: [], num_local_experts: 0 }, undefined],
+  ])('with %o has experts in layers', (fields, layers) => {
+    expect(parse({ ...llama4, ...fields }).experts?.layers).toEqual(layers);
+  });
+
+  test('without use_qk_norm has no norms of heads', () => {
+    const { family } = parse({ ...llama4, use_qk_norm: false });
+    expect(family.normalizesTurnedHeads).toBeUndefined();
+  });
+
+  test.each([
+    // Queries of the last position of the first chunk are scaled.
+    [{}, 8191],
+    // As it was published.
+    [{ attn_temperature_tuning: 4, no_rope_layers: [] }, 8191],
+    [{ attn_temperature_tuning: false }, 8192],
+    [{ floor_scale: 100 }, 99],
+    [{ attention_chunk_size: 64 }, 64],
+    [{ attention_chunk_size: null }, 8191],
+    [{ layer_types: [full, full, full, full] }, 8191],
+    [{ layer_types: [full, chunked, full, full], floor_scale: 1e6 }, 8192],
+    [{ no_rope_layers: [1, 1, 1, 1] }, 8192],
+    [{ no_rope_layers: [1, 1, 1, 1], layer_types: [full, full, full, full] }, 262_144],
+    [{ no_rope_layers: [0, 0, 0, 0], attn_temperature_tuning: false }, 262_144],
+    [{ max_position_embeddings: 100 }, 100],
+  ])('with %o is served up to where its attention changes: %i', (fields, positions) => {
+    expect(parse({ ...llama4, ...fields }).maxPositionEmbeddings).toBe(positions);
   });
 });
 
@@ -557,9 +620,9 @@ test.each([
   [{ rope_scaling: { rope_type: 'linear' } }, 'rope scaling "linear" needs "factor"'],
   [
     {
-      rope_scaling: { rope_type: 'llama3', factor: 8, low_freq_factor: 4, high_freq_factor: 4 },
+      rope_scaling: { rope_type: 'llama3', factor: 8, low_freq_factor: 4, high_freq_factor: 3 },
     },
-    'high_freq_factor must be greater than low_freq_factor',
+    'high_freq_factor must not be less than low_freq_factor',
   ],
   [{ num_key_value_heads: 3 }, 'num_attention_heads 4 is not a multiple of num_key_value_heads 3'],
   [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
@@ -660,6 +723,31 @@ test.each([
     'qwen2_moe without an expert that all tokens share is not supported',
   ],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
+  [
+    { model_type: 'llama4_text', no_rope_layer_interval: 2, floor_scale: 1 },
+    'floor_scale 1, which scales all queries, is not supported (supported: 2 and more)',
+  ],
+  [{ model_type: 'llama4_text', floor_scale: 0 }, 'configuration: floor_scale: '],
+  [{ model_type: 'llama4_text', attention_chunk_size: -1 }, 'configuration: attention_chunk_size'],
+  [{ model_type: 'llama4_text', moe_layers: ['all'] }, 'configuration: moe_layers'],
+  [{ model_type: 'llama4_text', interleave_moe_layer_step: -1 }, 'decoder_sparse_step'],
+  [{ model_type: 'llama4_text', num_experts_per_tok: 17 }, '17 experts for a token are more than'],
+  [
+    { model_type: 'llama4_text', layer_types: ['sparse_attention'] },
+    'layer type "sparse_attention" is not supported',
+  ],
+  [
+    { layer_types: ['chunked_attention'] },
+    'layer type "chunked_attention" is not supported (supported: full_attention',
+  ],
+  [
+    {
+      model_type: 'llama4_text',
+      num_key_value_heads: 4,
+      quantization_config: { quant_method: 'mxfp4' },
+    },
+    'quant_method "mxfp4" is not supported for llama4_text',
+  ],
   [
     { model_type: 'mixtral', quantization_config: { quant_method: 'mxfp4' } },
     'quant_method "mxfp4" is not supported for mixtral',

@@ -193,7 +193,7 @@ describe('a folder', () => {
     });
   });
 
-  it.each(['llama', 'gemma3-multimodal', 'smolvlm'])(
+  it.each(['llama', 'gemma3-multimodal', 'llama4', 'smolvlm'])(
     'of %s without the files of a processor sees nothing',
     async (name) => {
       expect(await inspectVision(`${FAMILY_FIXTURES}/${name}`, 32)).toBe(null);
