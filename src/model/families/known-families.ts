@@ -15,6 +15,7 @@ import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
+import { MAMBA2 } from './mamba.ts';
 import { MINICPMS } from './minicpm.ts';
 import { MINIMAX_M2 } from './minimax.ts';
 import { MISTRALS } from './mistral.ts';
@@ -61,6 +62,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   MINIMAX_M2,
   ...NEMOTRON_HS,
   FALCON_H1,
+  MAMBA2,
   WHISPER,
 ];
 
