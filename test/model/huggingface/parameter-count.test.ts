@@ -56,6 +56,7 @@ test.each([
   { ...gemma4, attention_k_eq_v: true, num_global_key_value_heads: 1 },
   { ...gemma4, hidden_size_per_layer_input: 8, num_kv_shared_layers: 2, use_double_wide_mlp: true },
   { ...gemma4, enable_moe_block: true, num_experts: 3, top_k_experts: 2, moe_intermediate_size: 8 },
+  { model_type: 'mamba2', num_heads: 4, head_dim: 32, expand: 2, n_groups: 2, use_bias: true },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
