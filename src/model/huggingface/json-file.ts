@@ -1,11 +1,9 @@
+import { parsePythonJson } from '../../files/python-json.ts';
 import { standIn, START_BYTES } from '../../files/stand-in.ts';
 import { readBounded } from '../../files/read-bounded.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import { meaningOf } from '../../files/system-error.ts';
-
-/** Strings, and the numbers of Python's json that JSON does not have. */
-const STRINGS_AND_OTHER_NUMBERS = /"(?:[^"\\]+|\\[^])*"?|-?Infinity|NaN/g;
 
 /**
  * Reads a JSON file of a model.
@@ -19,20 +17,9 @@ export async function readJson(path: string): Promise<unknown> {
     throw new ModelError(`${path} cannot be read: ${meaningOf(error)}`, { cause: error });
   }
   try {
-    return parseJson(text);
+    return parsePythonJson(text);
   } catch (error) {
     const what = standIn(Buffer.from(text.slice(0, START_BYTES))) ?? 'is not valid JSON';
     throw new ModelError(`${path} ${what}`, { cause: error });
-  }
-}
-
-/** JSON as Python writes it: `Infinity` and `NaN`, as limits that are none are written, become null. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (!/Infinity|NaN/.test(text)) throw error;
-    const plain = (found: string) => (found.startsWith('"') ? found : 'null');
-    return JSON.parse(text.replace(STRINGS_AND_OTHER_NUMBERS, plain));
   }
 }
