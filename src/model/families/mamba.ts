@@ -1,5 +1,17 @@
 import type { KnownFamily } from './family.ts';
 import { LLAMA, NO_BIAS, withLayer } from './llama.ts';
+import type { SelectiveScanNames } from './recurrence.ts';
+
+/** Tensors of Mamba-2 where it is a layer's only mixer. */
+export const MIXER_TENSORS: SelectiveScanNames = {
+  input: 'mixer.in_proj',
+  convolution: 'mixer.conv1d',
+  decay: 'mixer.A_log',
+  stepBias: 'mixer.dt_bias',
+  skip: 'mixer.D',
+  norm: 'mixer.norm',
+  output: 'mixer.out_proj',
+};
 
 /** Mamba-2 alone, after a norm in each layer: nothing attends. */
 export const MAMBA2: KnownFamily = {
@@ -34,15 +46,7 @@ export const MAMBA2: KnownFamily = {
       kind: 'selective scan',
       isInAllLayers: true,
       layerTypes: ['linear_attention'],
-      tensors: {
-        input: 'mixer.in_proj',
-        convolution: 'mixer.conv1d',
-        decay: 'mixer.A_log',
-        stepBias: 'mixer.dt_bias',
-        skip: 'mixer.D',
-        norm: 'mixer.norm',
-        output: 'mixer.out_proj',
-      },
+      tensors: MIXER_TENSORS,
     },
     tensors: {
       ...withLayer({ attentionNorm: 'norm', mlpNorm: null }),

@@ -151,8 +151,8 @@ function selectiveScan(
     );
   }
   checkDimensions([headDim, stateSize], origin);
-  const { mamba_hidden_act: activation } = hf;
-  if (activation !== 'silu' && activation !== 'swish') {
+  const activation = hf.mamba_hidden_act ?? 'silu';
+  if (activation !== 'silu') {
     throw new ModelError(
       `${origin}: mamba_hidden_act "${activation}" is not supported (supported: silu)`,
     );
