@@ -338,6 +338,15 @@ def falcon_h1(**config) -> PreTrainedModel:
     )
 
 
+def mamba2(**config) -> PreTrainedModel:
+    shape = {name: SHAPE[name] for name in ("vocab_size", "hidden_size", "num_hidden_layers")}
+    tokens = {name: SHAPE[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    mixer = {"num_heads": 4, "head_dim": 16, "state_size": 32, "layer_norm_epsilon": 0.01}
+    return transformers.Mamba2ForCausalLM(
+        transformers.Mamba2Config(**shape, **tokens, **mixer, **config)
+    )
+
+
 def gpt_oss(**config) -> PreTrainedModel:
     # A limit low enough that it shows.
     shape = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, "swiglu_limit": 1.5}
@@ -614,6 +623,15 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         routed_scaling_factor=1.5,
     ),
     "falcon-h1": falcon_h1,
+    "mamba2": lambda: mamba2(n_groups=2),
+    # With biases elsewhere than by default, and limits that show.
+    "mamba2-tied": lambda: mamba2(
+        n_groups=1,
+        use_bias=True,
+        use_conv_bias=False,
+        tie_word_embeddings=True,
+        time_step_limit=(0.5, 1.5),
+    ),
     "falcon-h1-norm": lambda: falcon_h1(mamba_n_groups=2, mamba_rms_norm=True),
     "minicpm": minicpm,
     "minimax-m2": lambda: transformers.MiniMaxM2ForCausalLM(

@@ -60,6 +60,7 @@ CASES = {
     "nemotron-h-moe": {},
     "falcon-h1": {},
     "falcon-h1-norm": {},
+    "mamba2": {},
     "minicpm": {},
     "minimax-m2": {},
     "deepseek-v2": {},

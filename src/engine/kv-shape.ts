@@ -9,8 +9,8 @@ import { savingBudget, type WindowBudget, type WindowShape } from './windows/win
 export interface KvShape {
   readonly elementType: (typeof KV_ELEMENT_TYPES)[DecoderManifest['kvCacheDtype']];
   /**
-   * Heads of each layer, and elements of a position of a head; with native kernels an int8 one's scale is among
-   * them, an int4 one's are bytes.
+   * Heads of each layer, none where nothing attends, and elements of a position of a head; with native kernels
+   * an int8 one's scale is among them, an int4 one's are bytes.
    */
   readonly heads: readonly KvHeads[];
   readonly numSlots: number;

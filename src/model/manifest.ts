@@ -53,7 +53,7 @@ export interface DecoderManifest {
   readonly activationDtype: ActivationDtype;
   readonly kvCacheDtype: KvCacheDtype;
   readonly kernels: KernelSet;
-  /** Layers with keys and values in the KV cache: those that attend. */
+  /** Layers with keys and values in the KV cache: those that attend, which may be none. */
   readonly numLayers: number;
   /** Layers of the KV cache after them, of a module that predicts; left out if there is none. */
   readonly predictionLayers?: number | undefined;

@@ -76,6 +76,7 @@ const MODELS = [
   { name: 'lfm2', cachedOf150: 128 },
   { name: 'qwen3.5', cachedOf150: 128 },
   { name: 'granite-mamba', cachedOf150: 0 },
+  { name: 'mamba2', cachedOf150: 0 },
 ];
 
 describe.each(MODELS)('$name', ({ name, cachedOf150 }) => {

@@ -71,10 +71,10 @@ export function openSlots(
   const stateBytes = budget?.byteLength ?? 0;
   const windows = windowsOf(options, model.manifest, shape);
   const pages = windows ?? wholePages(pageLength);
-  const maxPages = Math.min(
-    numSlots * pages.pagesOf(shape.capacity),
-    Math.floor((options.kvCacheMemory - stateBytes) / bytesPerPage) - setAsidePages,
-  );
+  const left = options.kvCacheMemory - stateBytes;
+  // Where no layer attends, positions take no memory.
+  const affordable = bytesPerPage === 0 ? Infinity : Math.floor(left / bytesPerPage);
+  const maxPages = Math.min(numSlots * pages.pagesOf(shape.capacity), affordable - setAsidePages);
   const costs = new CostModel();
   const slotOptions = {
     numSlots,

@@ -5,7 +5,7 @@ import type { DecoderState } from '../../model/manifest.ts';
  * read the weights too often.
  */
 const SPACING = { least: 64, most: 1024 };
-/** Share of the memory that snapshots may have. */
+/** Share of the memory that snapshots may have, where there are keys and values too. */
 const SNAPSHOT_SHARE = 1 / 4;
 
 export interface StateDemand {
@@ -18,7 +18,7 @@ export interface StateDemand {
   readonly prefixCaching: boolean;
   /** Memory for keys, values and states together. */
   readonly memoryBytes: number;
-  /** Keys and values of a position. */
+  /** Keys and values of a position; 0 where no layer attends. */
   readonly bytesPerPosition: number;
 }
 
@@ -41,9 +41,9 @@ export function bytesOfRow(states: readonly DecoderState[]): number {
  * @throws Error when the memory has no room for the states of all that run
  */
 export function stateBudget(demand: StateDemand): StateBudget {
-  const { states, maxNumSeqs, numSlots, capacity, memoryBytes } = demand;
+  const { states, maxNumSeqs, numSlots, capacity, memoryBytes, bytesPerPosition } = demand;
   const rowBytes = bytesOfRow(states);
-  const spacing = spacingOf(rowBytes, demand.bytesPerPosition);
+  const spacing = spacingOf(rowBytes, bytesPerPosition);
   const numRunning = 2 * maxNumSeqs;
   if (numRunning * rowBytes > memoryBytes) {
     throw new Error(
@@ -53,7 +53,9 @@ export function stateBudget(demand: StateDemand): StateBudget {
   }
   // A text also has snapshots after its prompt and at its end.
   const numUseful = numSlots * (2 + Math.floor(capacity / spacing));
-  const numAffordable = Math.floor((memoryBytes * SNAPSHOT_SHARE) / rowBytes);
+  const left = memoryBytes - numRunning * rowBytes;
+  const forSnapshots = bytesPerPosition === 0 ? left : memoryBytes * SNAPSHOT_SHARE;
+  const numAffordable = Math.floor(forSnapshots / rowBytes);
   const numSnapshots = demand.prefixCaching ? Math.min(numUseful, numAffordable) : 0;
   const numRows = numRunning + numSnapshots;
   return { numRows, spacing, byteLength: numRows * rowBytes };

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { explainZod } from '../../explain-zod.ts';
+import { parsePythonJson } from '../../files/python-json.ts';
 import { standIn, START_BYTES } from '../../files/stand-in.ts';
 import { readBounded } from '../../files/read-bounded.ts';
 import { meaningOf } from '../../files/system-error.ts';
@@ -29,7 +30,7 @@ export async function readJsonFile<T>(path: string, schema: z.ZodType<T>): Promi
   const text = await readTextFile(path);
   if (text === null) return null;
   try {
-    return schema.parse(JSON.parse(text));
+    return schema.parse(parsePythonJson(text));
   } catch (error) {
     if (error instanceof z.ZodError) {
       throw new TokenizerError(`${path} is damaged: ${explainZod(error)}`, { cause: error });

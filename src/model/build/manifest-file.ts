@@ -23,7 +23,7 @@ const manifestSchema: z.ZodType<DecoderManifest> = z.object({
   activationDtype: z.enum(ACTIVATION_DTYPES),
   kvCacheDtype: z.enum(KV_CACHE_DTYPES),
   kernels: z.enum(KERNEL_SETS),
-  numLayers: size,
+  numLayers: z.int().nonnegative(),
   predictionLayers: size.optional(),
   numKvHeads: size,
   headDim: size,

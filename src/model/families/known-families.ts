@@ -17,6 +17,7 @@ import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
 import { LLAMA4S } from './llama4.ts';
+import { MAMBA2 } from './mamba.ts';
 import { MINICPMS } from './minicpm.ts';
 import { MINIMAX_M2 } from './minimax.ts';
 import { MISTRALS } from './mistral.ts';
@@ -65,6 +66,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   MINIMAX_M2,
   ...NEMOTRON_HS,
   FALCON_H1,
+  MAMBA2,
   WHISPER,
 ];
 

@@ -1,15 +1,6 @@
 import type { Family, KnownFamily } from './family.ts';
 import { EXPERTS, LLAMA, withLayer } from './llama.ts';
-
-const MAMBA = {
-  input: 'mixer.in_proj',
-  convolution: 'mixer.conv1d',
-  decay: 'mixer.A_log',
-  stepBias: 'mixer.dt_bias',
-  skip: 'mixer.D',
-  norm: 'mixer.norm',
-  output: 'mixer.out_proj',
-};
+import { MIXER_TENSORS } from './mamba.ts';
 
 /** Layers are Mamba-2, attention without positions, an MLP or experts: one of these each, after a norm. */
 const NEMOTRON_H: Family = {
@@ -49,7 +40,7 @@ const NEMOTRON_H: Family = {
   recurrence: {
     kind: 'selective scan',
     layerTypes: ['linear_attention', 'mamba'],
-    tensors: MAMBA,
+    tensors: MIXER_TENSORS,
     hasOwnWidth: true,
     hasLeastStep: true,
   },

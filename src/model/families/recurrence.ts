@@ -2,6 +2,8 @@
 interface Recurrence {
   /** All layers have a state, and attend. */
   readonly isBesideAttention?: true;
+  /** All layers have a state, and none attends, whatever config.json says of types. */
+  readonly isInAllLayers?: true;
   /** Names in `layer_types` of config.json. */
   readonly layerTypes: readonly [string, ...string[]];
 }

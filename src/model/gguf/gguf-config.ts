@@ -62,15 +62,18 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     vocab_size: file.tensor('token_embd.weight')?.shape[0],
     hidden_size: hidden,
     num_hidden_layers: layers,
-    num_attention_heads: heads,
+    // 0 where no layer attends.
+    ...(heads > 0 && {
+      num_attention_heads: heads,
+      head_dim: headDim,
+      partial_rotary_factor: rotaryDim / headDim,
+    }),
     ...(!architecture.isVaried && layerFields(metadata, keys, path, architecture)),
-    head_dim: headDim,
     max_position_embeddings: positions,
     rms_norm_eps:
       number('attention.layer_norm_rms_epsilon') ?? number('attention.layer_norm_epsilon'),
     rope_theta: number('rope.freq_base'),
     rope_local_base_freq: number('rope.freq_base_swa'),
-    partial_rotary_factor: rotaryDim / headDim,
     ...withImagePairs(
       await ropeScaling(file, name, positions, architecture),
       file,

@@ -28,7 +28,8 @@ export function layerFields(
   if (recurrentType === undefined || heads?.includes(0) !== true) {
     return {
       num_key_value_heads: same(metadata, headsKey, path),
-      intermediate_size: same(metadata, widthsKey, path),
+      // 0 where no layer has an MLP.
+      intermediate_size: same(metadata, widthsKey, path) || undefined,
     };
   }
   const typeOf = (count: number, layer: number) => {

@@ -30,6 +30,7 @@ export function sameMemory(outputs: readonly string[], name: string): string[] {
 
 /** Layers of the KV cache that a graph reads, by the names of its inputs. */
 export function kvLayers(names: readonly string[]): KvLayers {
-  const layers = names.flatMap((name) => /^past_key_values\.(\d+)\.key$/.exec(name)?.[1] ?? []);
-  return { first: Math.min(...layers.map(Number)), count: layers.length };
+  const found = names.flatMap((name) => /^past_key_values\.(\d+)\.key$/.exec(name)?.[1] ?? []);
+  const layers = found.map(Number);
+  return { first: layers.length === 0 ? 0 : Math.min(...layers), count: layers.length };
 }

@@ -1,6 +1,7 @@
 import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { floatData } from '../quantize/float-matrix.ts';
+import { attends } from './layer-kinds.ts';
 import { rotaryTables, type RopeShape } from './rope.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 
@@ -14,14 +15,16 @@ type TableKind = '' | 'local_' | 'still_' | 'turning_';
 /** Names of the tables that `rotateHeads` takes. */
 export const TURNING_TABLES = ['turning_cos_cache', 'turning_sin_cache'] as const;
 
-/** Adds the tables that `rotaryTableNames` names, [max_position_embeddings, head_dim / 2] each. */
+/** Adds the tables that `rotaryTableNames` names for layers that attend, [max_position_embeddings, head_dim / 2] each. */
 export function declareRotaryTables(
   graph: GraphBuilder,
   config: DecoderConfig,
   type: FloatType,
 ): void {
   const { maxPositionEmbeddings, numLayers } = config;
-  const kinds = new Set(Array.from({ length: numLayers }, (_, layer) => tableKind(config, layer)));
+  const layers = Array.from({ length: numLayers }, (_, layer) => layer);
+  const attending = layers.filter((layer) => attends(config, layer));
+  const kinds = new Set(attending.map((layer) => tableKind(config, layer)));
   if (isRotatedBefore(config)) kinds.add('turning_');
   for (const kind of kinds) {
     const shape = shapeOf(kind, config);

@@ -232,6 +232,7 @@ export const configSchema = z.looseObject({
   mamba_d_ssm: width.nullish(),
   mamba_rms_norm: z.boolean().default(true),
   mamba_norm_before_gate: z.boolean().default(false),
+  mamba_hidden_act: z.string().nullish(),
   time_step_min: z.number().nullish(),
   time_step_limit: z.tuple([z.number(), z.unknown()]).nullish(),
   // GPT-2's variants.

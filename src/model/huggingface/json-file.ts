@@ -1,3 +1,4 @@
+import { parsePythonJson } from '../../files/python-json.ts';
 import { standIn, START_BYTES } from '../../files/stand-in.ts';
 import { readBounded } from '../../files/read-bounded.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
@@ -16,7 +17,7 @@ export async function readJson(path: string): Promise<unknown> {
     throw new ModelError(`${path} cannot be read: ${meaningOf(error)}`, { cause: error });
   }
   try {
-    return JSON.parse(text);
+    return parsePythonJson(text);
   } catch (error) {
     const what = standIn(Buffer.from(text.slice(0, START_BYTES))) ?? 'is not valid JSON';
     throw new ModelError(`${path} ${what}`, { cause: error });

@@ -1,7 +1,6 @@
 import type { Family } from '../families/family.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
-import { layerBlocks } from './layer-blocks.ts';
 
 /** Layers that have states of fixed size in place of attention, whatever they compute. */
 interface RecurrentLayers {
@@ -67,26 +66,21 @@ const MOST_DIMENSIONS = 256;
 
 /**
  * Undefined where all layers attend.
- * @throws {ModelError} if none does, or a size is not supported
+ * @throws {ModelError} if a size is not supported
  */
 export function parseRecurrence(
   hf: HuggingFaceConfig,
   family: Family,
   origin: string,
 ): RecurrentConfig | undefined {
-  const { recurrence: rules, modelType } = family;
+  const { recurrence: rules } = family;
   if (rules === undefined) return undefined;
-  const { isBesideAttention } = rules;
+  const { isBesideAttention, isInAllLayers = isBesideAttention } = rules;
   const layers = Array.from(
     { length: hf.num_hidden_layers },
-    (_, layer) => isBesideAttention === true || rules.layerTypes.includes(typeOf(hf, layer) ?? ''),
+    (_, layer) => isInAllLayers === true || rules.layerTypes.includes(typeOf(hf, layer) ?? ''),
   );
   if (!layers.includes(true)) return undefined;
-  const blocks = layerBlocks(hf, family);
-  const attend = (isRecurrent: boolean, layer: number) => !isRecurrent && blocks?.[layer] !== 'mlp';
-  if (isBesideAttention !== true && !layers.some(attend)) {
-    throw new ModelError(`${origin}: ${modelType} without a layer of attention is not supported`);
-  }
   const config = {
     ...PARSERS[rules.kind](hf, layers, origin, family),
     ...(isBesideAttention && { isBesideAttention }),
@@ -157,6 +151,12 @@ function selectiveScan(
     );
   }
   checkDimensions([headDim, stateSize], origin);
+  const activation = hf.mamba_hidden_act ?? 'silu';
+  if (activation !== 'silu') {
+    throw new ModelError(
+      `${origin}: mamba_hidden_act "${activation}" is not supported (supported: silu)`,
+    );
+  }
   const limits = rules?.hasLeastStep === true ? [hf.time_step_min ?? 0] : hf.time_step_limit;
   const [least = 0, most] = limits ?? [];
   return {

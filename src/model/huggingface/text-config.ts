@@ -90,7 +90,7 @@ const PREFIXES = [
   [/^model\.(?=multi_modal_projector\.|image_newline$)/, ''],
   // And that of Qwen-VL.
   [/^model\.(?=visual\.)/, ''],
-  // As Nemotron-H is published.
+  // As Nemotron-H and Mamba-2 are published.
   [/^backbone\./, 'model.'],
   [/^(?=(embed_tokens|layers|norm)\.)/, 'model.'],
   [/^(?=(wte|wpe|h|ln_f)\.)/, 'transformer.'],

@@ -7,6 +7,7 @@ import type { ModelSource } from '../../model/build/model-source.ts';
 import type { ExportFolder } from '../../model/export/export-folder.ts';
 import { ModelError } from '../../model/model-error.ts';
 import { fileExists } from '../../files/file-exists.ts';
+import { parsePythonJson } from '../../files/python-json.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
@@ -166,7 +167,7 @@ async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
 
 async function readConfig(file: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(file, 'utf8'));
+    return parsePythonJson(await readFile(file, 'utf8'));
   } catch (error) {
     const reason = meaningOf(error);
     throw new ModelError(

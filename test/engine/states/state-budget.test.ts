@@ -32,6 +32,12 @@ describe('memory of states', () => {
     expect(spacings).toEqual([64, 128, 512, 1024, 1024, 1024]);
   });
 
+  it('is all of it where there are no keys and values', () => {
+    const alone = { ...demand, bytesPerPosition: 0, memoryBytes: 10 * 4096 };
+    expect(stateBudget(alone)).toEqual({ numRows: 10, spacing: 1024, byteLength: 10 * 4096 });
+    expect(stateBudget({ ...alone, memoryBytes: 2 ** 30 }).numRows).toBe(8 + 8 * (2 + 4));
+  });
+
   it('has to do for all that runs', () => {
     expect(() => stateBudget({ ...demand, memoryBytes: 30_000 })).toThrow(
       '30000 bytes are too few for the states of 4 sequences: each takes 8192. Raise ' +

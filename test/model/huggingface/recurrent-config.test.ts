@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { numKvLayers } from '../../../src/model/graph/layer-kinds.ts';
 import { countParameters } from '../../../src/model/huggingface/parameter-count.ts';
 
 /** As LFM2-350M says it. */
@@ -53,7 +54,6 @@ describe('LFM2', () => {
   });
 
   test.each([
-    [{ full_attn_idxs: [] }, 'lfm2 without a layer of attention is not supported'],
     [{ conv_L_cache: 9 }, 'a convolution of 9 tokens is not supported (supported: 2 to 8)'],
     [
       { hidden_size: 1032, head_dim: 64 },
@@ -140,10 +140,6 @@ describe('linear attention', () => {
     ],
     [{ linear_num_value_heads: 512 }, 'a convolution of 69632 channels is not supported'],
     [{ linear_conv_kernel_dim: 9 }, 'a convolution of 9 tokens is not supported'],
-    [
-      { full_attention_interval: 1000 },
-      'qwen3_5_text without a layer of attention is not supported',
-    ],
   ])('is refused with %o', (changes, message) => {
     expect(() => parseText(changes)).toThrow(message);
   });
@@ -199,6 +195,88 @@ describe('Mamba-2', () => {
     ],
   ])('is refused with %o', (changes, message) => {
     expect(() => parseGranite(changes)).toThrow(message);
+  });
+});
+
+/** As Mamba-Codestral 7B says it, with what Python writes of infinity. */
+const CODESTRAL = {
+  model_type: 'mamba2',
+  vocab_size: 32_768,
+  hidden_size: 4096,
+  intermediate_size: 8192,
+  num_hidden_layers: 64,
+  num_heads: 128,
+  head_dim: 64,
+  state_size: 128,
+  n_groups: 8,
+  conv_kernel: 4,
+  expand: 2,
+  hidden_act: 'silu',
+  layer_norm_epsilon: 1e-5,
+  norm_before_gate: true,
+  rms_norm: true,
+  time_step_min: 0.001,
+  time_step_limit: [0, null],
+  use_bias: false,
+  use_conv_bias: true,
+};
+
+describe('Mamba-2 alone', () => {
+  const parseMamba = (changes: object = {}) =>
+    parseDecoderConfig({ ...CODESTRAL, ...changes }, 'config.json');
+
+  test('has a state in every layer, and no other part', () => {
+    const config = parseMamba();
+    expect(config.recurrence).toMatchObject({
+      layers: Array.from({ length: 64 }, () => true),
+      kernel: 4,
+      channels: 8192 + 2 * 8 * 128,
+      matrixSize: 8192 * 128,
+      numHeads: 128,
+      headDim: 64,
+      numGroups: 8,
+      bias: false,
+      outputBias: false,
+      convolutionBias: true,
+      steps: { least: 0, most: null },
+      // As Transformers has it, whatever `norm_before_gate` says.
+      norm: 'after gates',
+      epsilon: 1e-5,
+    });
+    expect(config).toMatchObject({ maxPositionEmbeddings: 2 ** 20, tieWordEmbeddings: false });
+    expect(numKvLayers(config)).toBe(0);
+    // As its makers state it.
+    expect(countParameters(config)).toBe(7_285_403_648);
+  });
+
+  test('has what is left out by default, and limits', () => {
+    const { num_heads: _, head_dim: __, state_size: ___, n_groups: ____, ...rest } = CODESTRAL;
+    expect(parseDecoderConfig(rest, 'config.json')).toEqual(parseMamba());
+    const limits = { time_step_limit: [0.1, 2], max_position_embeddings: 512 };
+    expect(parseMamba(limits)).toMatchObject({
+      recurrence: { steps: { least: 0.1, most: 2 } },
+      maxPositionEmbeddings: 512,
+    });
+  });
+
+  test.each([
+    [{ num_heads: 64 }, 'mamba_n_heads 64 of 64 dimensions are not the 8192 of mamba_expand'],
+    [{ num_heads: 2 ** 20 }, 'mamba_n_heads'],
+    [{ n_groups: 7 }, 'mamba_n_heads 128 is not a multiple of mamba_n_groups 7'],
+    [{ state_size: 512 }, 'states of heads of 512 dimensions are not supported'],
+    [{ conv_kernel: 9 }, 'a convolution of 9 tokens is not supported (supported: 2 to 8)'],
+    [{ expand: 16, num_heads: 1024 }, 'a convolution of 67584 channels is not supported'],
+    [{ hidden_act: 'gelu' }, 'mamba_hidden_act "gelu" is not supported (supported: silu)'],
+    [{ layer_norm_epsilon: 0 }, 'rms_norm_eps'],
+  ])('is refused with %o', (changes, message) => {
+    expect(() => parseMamba(changes)).toThrow(message);
+  });
+
+  test('is left of hybrids without a layer that attends', () => {
+    const types = Array.from({ length: 4 }, () => 'mamba');
+    const config = parseDecoderConfig({ ...GRANITE, layer_types: types }, 'config.json');
+    expect(numKvLayers(config)).toBe(0);
+    expect(numKvLayers(parse({ full_attn_idxs: [] }))).toBe(0);
   });
 });
 
