@@ -159,6 +159,15 @@ export function alternatingStreams(ops: DecoderOps): Streams | null {
     return node(`${end}/Corrected`, 'Add', predicted, spread);
   }
 
+  /** A stream times a layer's factors. */
+  function times(layer: number, stream: string): string {
+    const tensor = ofLayer(family, layer, scale);
+    const factors = floatInitializer(graph, tensor, [hiddenSize], type, () =>
+      weights.get(tensor, [hiddenSize]),
+    );
+    return node(`${stream}/Scaled`, 'Mul', stream, factors);
+  }
+
   return {
     spread(embedded) {
       const length = lengthOf(embedded.value);
@@ -174,16 +183,10 @@ export function alternatingStreams(ops: DecoderOps): Streams | null {
       const end = ops.norm(null, add({ sum: active })).value;
       const corrected = correct(layer, predicted, active, end);
       const { first, others } = split(corrected);
-      const tensor = ofLayer(family, layer, scale);
-      const factors = floatInitializer(graph, tensor, [hiddenSize], type, () =>
-        weights.get(tensor, [hiddenSize]),
-      );
-      const given = size.isScaled
-        ? node(`${first}/Scaled`, 'Mul', flat(first), factors)
-        : flat(first);
+      const gating = size.isScaled ? times(layer, flat(first)) : flat(first);
       const layers = layerInputLayers(config, layer);
       if (layers === null) throw new TypeError('layers have no embedding of their own');
-      const output = emitLayerInput(ops, layers, given, input);
+      const output = emitLayerInput(ops, layers, gating, input);
       const own = norms.plain(layerInputNorm(config, layer), output);
       const added = node(`${own}/Rows`, 'Unsqueeze', own, axis);
       const sums = [first, node(`${others}/Sum`, 'Add', others, added)];

@@ -98,10 +98,10 @@ function countVaried(config: DecoderConfig, alike: number): number {
 /** Projections of streams, and what their layers have more. */
 function countStreams({ streams, hiddenSize, numLayers }: DecoderConfig): number {
   if (streams === undefined) return 0;
-  const { count, residualRank } = streams;
+  const { count, residualRank, isScaled } = streams;
   const small = count * hiddenSize + count ** 3 + count ** 2;
-  // The router's norm, the factors, and the norm of what is added to attention's output.
-  const inLayer = small + 3 * hiddenSize + 2 * residualRank * hiddenSize;
+  // The router's norm, that of what is added to attention's output, and the factors.
+  const inLayer = small + (2 + Number(isScaled) + 2 * residualRank) * hiddenSize;
   return 2 * (count - 1) * hiddenSize ** 2 + numLayers * inLayer;
 }
 

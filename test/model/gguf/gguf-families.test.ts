@@ -172,14 +172,26 @@ test.each(CASES)('$fixture', async (of) => {
 });
 
 test.each([
-  ['block_count', 0xffff_ffff, '4294967295 layers are not from 1 to'],
-  ['block_count', 0, '0 layers are not from 1 to'],
-  ['block_count', 3, 'gemma4.attention.sliding_window_pattern has 4 values for 3 layers'],
-  ['attention.shared_kv_layers', 0xffff_ffff, 'num_kv_shared_layers'],
-  ['embedding_length_per_layer_input', 0xffff_ffff, 'hidden_size_per_layer_input'],
-  ['attention.key_length_swa', 0xffff_ffff, 'head_dim'],
-])('Gemma 4 with a %s of %i is refused', async (suffix, value, message) => {
-  const path = await changed('gemma4-small', `gemma4.${suffix}`, value);
+  ['gemma4-small', 'block_count', 0xffff_ffff, '4294967295 layers are not from 1 to'],
+  ['gemma4-small', 'block_count', 0, '0 layers are not from 1 to'],
+  ['gemma4-small', 'block_count', 3, 'sliding_window_pattern has 4 values for 3 layers'],
+  ['gemma4-small', 'attention.shared_kv_layers', 0xffff_ffff, 'num_kv_shared_layers'],
+  ['gemma4-small', 'embedding_length_per_layer_input', 0xffff_ffff, 'hidden_size_per_layer'],
+  ['gemma4-small', 'attention.key_length_swa', 0xffff_ffff, 'head_dim'],
+  ['gemma3n', 'block_count', 0xffff_ffff, '4294967295 layers are not from 1 to'],
+  ['gemma3n', 'altup.num_inputs', 0xffff_ffff, 'altup_num_inputs'],
+  ['gemma3n', 'altup.num_inputs', 0, 'altup_num_inputs'],
+  ['gemma3n', 'altup.active_idx', 1, 'altup_active_idx 1 is not supported'],
+  ['gemma3n', 'attention.shared_kv_layers', 0, 'num_kv_shared_layers 0 is not supported'],
+  ['gemma3n', 'embedding_length_per_layer_input', 0, 'hidden_size_per_layer_input 0'],
+  ['llama4', 'expert_count', 0xffff_ffff, 'num_local_experts'],
+  ['llama4', 'expert_count', 0, '1 experts for a token are more than all 0'],
+  ['llama4', 'expert_used_count', 5, '5 experts for a token are more than all 4'],
+  ['llama4', 'expert_feed_forward_length', 0xffff_ffff, 'moe_intermediate_size'],
+  ['llama4', 'context_length', 0xffff_ffff, 'max_position_embeddings'],
+])('%s with a %s of %i is refused', async (name, suffix, value, message) => {
+  const architecture = name.replace('-small', '');
+  const path = await changed(name, `${architecture}.${suffix}`, value);
   await expect(inspectGguf(path)).rejects.toThrow(message);
 });
 
@@ -191,17 +203,6 @@ test.each([
   const { config } = await inspectGguf(path);
   expect(config.experts?.count).toBe(experts);
   expect(config.family.normalizesTurnedHeads).toBe(hasNorms);
-});
-
-test.each([
-  ['expert_count', 0xffff_ffff, 'num_local_experts'],
-  ['expert_count', 0, '1 experts for a token are more than all 0'],
-  ['expert_used_count', 5, '5 experts for a token are more than all 4'],
-  ['expert_feed_forward_length', 0xffff_ffff, 'moe_intermediate_size'],
-  ['context_length', 0xffff_ffff, 'max_position_embeddings'],
-])('Llama 4 with a %s of %i is refused', async (suffix, value, message) => {
-  const path = await changed('llama4', `llama4.${suffix}`, value);
-  await expect(inspectGguf(path)).rejects.toThrow(message);
 });
 
 /** Path of a copy of a fixture with another value of that key. */

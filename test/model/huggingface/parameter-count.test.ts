@@ -69,6 +69,7 @@ test.each([
   { ...gemma4, hidden_size_per_layer_input: 8, num_kv_shared_layers: 2, use_double_wide_mlp: true },
   { ...gemma4, enable_moe_block: true, num_experts: 3, top_k_experts: 2, moe_intermediate_size: 8 },
   gemma3n,
+  { ...gemma3n, altup_correct_scale: false },
   { model_type: 'llama4_text', num_local_experts: 3, moe_layers: [1], intermediate_size_mlp: 48 },
   { model_type: 'llama4_text', num_local_experts: 3, use_qk_norm: false },
   { model_type: 'llama4_text', moe_layers: [], tie_word_embeddings: true },
