@@ -340,6 +340,9 @@ test.each([
   expect(() => run(a, [{ ...group, qkv }])).toThrow(message);
 });
 
+const isSame = (a: NodeValue, b: NodeValue | undefined): boolean =>
+  b !== undefined && Buffer.from(a.data.buffer).equals(Buffer.from(b.data.buffer));
+
 describe.each(TOLERANCES)('with a cache of %s', (type) => {
   const a = reference({ heads: 4, kvHeads: 2, headDim: 24, window: 150, sinks: true });
   /** A prompt of two rows, and three rows of a token each behind a long context. */
@@ -356,28 +359,24 @@ describe.each(TOLERANCES)('with a cache of %s', (type) => {
     ];
   }
 
-  test.each([[[]], [[2]], [[1, 3, 72, 142]], [[0, 1, 2]], [[72]]])(
-    'of tokens %j alone there is an output',
-    (wanted) => {
-      const whole = groups();
-      const all = run(a, whole);
+  test('there are outputs of the wanted tokens alone', () => {
+    const whole = groups();
+    const all = run(a, whole);
+    const width = a.heads * a.headDim;
+    for (const wanted of [[], [2], [1, 3, 72, 142], [0, 1, 2]]) {
       const some = groups();
-      const output = run(a, some, null, 3, wanted);
-      const width = a.heads * a.headDim;
-      for (let token = 0; token < 143; token++) {
-        const expected = wanted.includes(token)
-          ? all.subarray(token * width, (token + 1) * width)
-          : new Float32Array(width);
-        expect(bytesOf(output.subarray(token * width, (token + 1) * width))).toEqual(
-          bytesOf(expected),
-        );
+      const expected = new Float32Array(all.length);
+      for (const token of wanted) {
+        const [start, end] = [token * width, (token + 1) * width];
+        expected.set(all.subarray(start, end), start);
       }
+      expect(bytesOf(run(a, some, null, 3, wanted)).equals(bytesOf(expected))).toBe(true);
       for (const [index, { cache }] of some.entries()) {
-        expect(cache.keys).toEqual(whole[index]?.cache.keys);
-        expect(cache.values).toEqual(whole[index]?.cache.values);
+        expect(isSame(cache.keys, whole[index]?.cache.keys)).toBe(true);
+        expect(isSame(cache.values, whole[index]?.cache.values)).toBe(true);
       }
-    },
-  );
+    }
+  });
 
   test.each([[[143]], [[-1]], [[0, 1000]]])('places %j are refused', (wanted) => {
     expect(() => run(a, groups(), null, 1, wanted)).toThrow('a wanted place is not one');

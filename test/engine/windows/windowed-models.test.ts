@@ -129,7 +129,7 @@ describe.each([
           expect(got).toEqual(abortAt === Infinity ? expected : expected.slice(0, got.length));
         }
       }),
-      { numRuns: orLong(12, 60) },
+      { numRuns: orLong(9, 60) },
     );
     alone.release();
   });
