@@ -8,16 +8,16 @@ import { SafetensorsWeights, weightFiles } from '../../../src/model/huggingface/
 import { KNOWN_SHAPES } from '../lib/known-shapes.ts';
 import { writeMadeUpCheckpoint } from '../lib/made-up-checkpoint.ts';
 import { GGUF_TYPES, type GgufType } from '../peers/gguf-quantization.ts';
-import { HYBRID_SHAPES, isHybrid } from './hybrids.ts';
+import { CONVERTED_SHAPES, isConverted } from './converted.ts';
 import type { ModelName } from './plan.ts';
 import { paddedTokenizer, writeTokenizer } from './tokenizer.ts';
 import { writeQuantized } from './write-gguf.ts';
 
 const run = promisify(execFile);
-const HYBRIDS_SCRIPT = fileURLToPath(new URL('./hybrids.py', import.meta.url));
+const CONVERTED_SCRIPT = fileURLToPath(new URL('./converted.py', import.meta.url));
 
-/** Programs that write the checkpoints of hybrids. */
-export interface HybridTools {
+/** Programs that write the checkpoints of shapes that are converted. */
+export interface ConverterTools {
   /** Python of an environment that has torch and transformers. */
   readonly python: string;
   /** Folder of llama.cpp's sources, for its converter. */
@@ -37,7 +37,7 @@ export async function prepareCheckpoint(
   folder: string,
   model: ModelName,
   precision: string,
-  tools: HybridTools,
+  tools: ConverterTools,
 ): Promise<string> {
   const checkpoint = join(folder, model);
   if (!(await fileExists(checkpoint))) {
@@ -45,7 +45,7 @@ export async function prepareCheckpoint(
     await rm(unfinished, { recursive: true, force: true });
     await mkdir(unfinished, { recursive: true });
     const shape = shapeOf(model);
-    if (isHybrid(model)) await writeHybrid(unfinished, shape, tools);
+    if (isConverted(model)) await writeByTransformers(unfinished, shape, tools);
     else await writeMadeUpCheckpoint(unfinished, shape);
     await writeTokenizer(unfinished, await paddedTokenizer(shape.vocab_size));
     await rename(unfinished, checkpoint);
@@ -54,14 +54,14 @@ export async function prepareCheckpoint(
   if (type === undefined) return checkpoint;
   const path = join(folder, `${model}-${type}.gguf`);
   if (await fileExists(path)) return path;
-  if (!isHybrid(model)) await writeGguf(path, checkpoint, model, type);
-  else if (type === 'q8_0') await writeHybridGguf(path, checkpoint, tools);
+  if (!isConverted(model)) await writeGguf(path, checkpoint, model, type);
+  else if (type === 'q8_0') await writeConvertedGguf(path, checkpoint, tools);
   else throw new Error(`${model} has no GGUF file in ${type}`);
   return path;
 }
 
 function shapeOf(model: ModelName) {
-  return { ...(isHybrid(model) ? HYBRID_SHAPES[model] : KNOWN_SHAPES[model]), ...ENDS };
+  return { ...(isConverted(model) ? CONVERTED_SHAPES[model] : KNOWN_SHAPES[model]), ...ENDS };
 }
 
 async function writeGguf(
@@ -83,16 +83,20 @@ async function writeGguf(
 }
 
 /** Weights are Transformers' own random ones, whose decays are such that a state lasts. */
-async function writeHybrid(folder: string, shape: object, { python }: HybridTools): Promise<void> {
+async function writeByTransformers(
+  folder: string,
+  shape: object,
+  { python }: ConverterTools,
+): Promise<void> {
   await writeFile(join(folder, 'config.json'), JSON.stringify(shape));
-  await run(python, [HYBRIDS_SCRIPT, 'weights', folder]);
+  await run(python, [CONVERTED_SCRIPT, 'weights', folder]);
 }
 
-async function writeHybridGguf(
+async function writeConvertedGguf(
   path: string,
   checkpoint: string,
-  { python, llamaSources }: HybridTools,
+  { python, llamaSources }: ConverterTools,
 ): Promise<void> {
-  await run(python, [HYBRIDS_SCRIPT, 'gguf', checkpoint, llamaSources, `${path}.unfinished`]);
+  await run(python, [CONVERTED_SCRIPT, 'gguf', checkpoint, llamaSources, `${path}.unfinished`]);
   await rename(`${path}.unfinished`, path);
 }

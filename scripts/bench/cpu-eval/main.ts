@@ -3,7 +3,7 @@
  * same random weights, one after the other. See README.md beside this file.
  *
  *   npm run build && npx tsx scripts/bench/cpu-eval/main.ts --guidellm PATH --llama-server PATH
- *     [--ik-llama-server PATH] [--vllm-python PATH] [--hybrid-python PATH --llama-sources PATH]
+ *     [--ik-llama-server PATH] [--vllm-python PATH] [--transformers-python PATH --llama-sources PATH]
  *     [--models qwen3-0.6b] [--cells chat,128/32] [--concurrency 1,4] [--servers chairlift-int8,llama-q8_0]
  *     [--requests 8] [--seconds 600] [--threads 2] [--core-hour-price 0.04] [--folder cpu-eval] [--retry] [--report]
  *
@@ -40,7 +40,7 @@ const { values } = parseArgs({
     'llama-server': { type: 'string', default: 'llama-server' },
     'ik-llama-server': { type: 'string', default: 'llama-server' },
     'vllm-python': { type: 'string', default: 'python3' },
-    'hybrid-python': { type: 'string', default: 'python3' },
+    'transformers-python': { type: 'string', default: 'python3' },
     'llama-sources': { type: 'string', default: 'llama.cpp' },
     'core-hour-price': { type: 'string', default: '0.04' },
     'chart-cells': { type: 'string' },
@@ -64,8 +64,8 @@ const programs = {
   ikLlamaServer: values['ik-llama-server'],
   vllmPython: values['vllm-python'],
 };
-const hybridTools = {
-  python: values['hybrid-python'],
+const converterTools = {
+  python: values['transformers-python'],
   llamaSources: values['llama-sources'],
 };
 
@@ -74,8 +74,8 @@ async function measure(cell: PlannedCell): Promise<CellResult['figures']> {
   if (kind === undefined) throw new Error(`no server ${cell.server}`);
   const { model, prompt, output, concurrency } = cell;
   const positions = contextOf(model);
-  const tokenizer = await prepareCheckpoint(models, model, 'bf16', hybridTools);
-  const path = await prepareCheckpoint(models, model, kind.precision, hybridTools);
+  const tokenizer = await prepareCheckpoint(models, model, 'bf16', converterTools);
+  const path = await prepareCheckpoint(models, model, kind.precision, converterTools);
   // Another for each server: one that was just closed can't be bound by all of them.
   const [port = 0] = await freePorts(1);
   const setup = {

@@ -1,5 +1,5 @@
 import { KNOWN_SHAPES, type ShapeName } from '../lib/known-shapes.ts';
-import { HYBRID_SHAPES, type HybridName } from './hybrids.ts';
+import { CONVERTED_SHAPES, type ConvertedName } from './converted.ts';
 
 /** Prompt and output of a request, in tokens. */
 export interface Cell {
@@ -28,14 +28,15 @@ export const MODELS = [
   'qwen2.5-1.5b',
   'granite-3.2-2b',
   'llama-3.2-3b',
+  'gemma-4-e2b',
   'llama-3.1-8b',
-] as const satisfies readonly (ShapeName | HybridName)[];
+] as const satisfies readonly (ShapeName | ConvertedName)[];
 
 export type ModelName = (typeof MODELS)[number];
 
 /** Longest context of a model, in tokens. */
 export function contextOf(model: ModelName): number {
-  return { ...KNOWN_SHAPES, ...HYBRID_SHAPES }[model].max_position_embeddings;
+  return { ...KNOWN_SHAPES, ...CONVERTED_SHAPES }[model].max_position_embeddings;
 }
 
 /** A program and its weights' precision; servers are compared among those of the same bits. */

@@ -1,5 +1,10 @@
-/** Shapes whose layers keep a state beside attention, from config.json of each: their text part alone. */
-export const HYBRID_SHAPES = {
+import { KNOWN_SHAPES } from '../lib/known-shapes.ts';
+
+/**
+ * Shapes whose checkpoints Transformers writes, and whose GGUF files llama.cpp's own converter, from config.json of
+ * each: their text part alone.
+ */
+export const CONVERTED_SHAPES = {
   'qwen3.5-0.8b': {
     model_type: 'qwen3_5_text',
     architectures: ['Qwen3_5ForCausalLM'],
@@ -28,10 +33,11 @@ export const HYBRID_SHAPES = {
       mrope_section: [11, 11, 10],
     },
   },
+  'gemma-4-e2b': KNOWN_SHAPES['gemma-4-e2b'],
 } as const;
 
-export type HybridName = keyof typeof HYBRID_SHAPES;
+export type ConvertedName = keyof typeof CONVERTED_SHAPES;
 
-export function isHybrid(name: string): name is HybridName {
-  return Object.hasOwn(HYBRID_SHAPES, name);
+export function isConverted(name: string): name is ConvertedName {
+  return Object.hasOwn(CONVERTED_SHAPES, name);
 }

@@ -1,7 +1,7 @@
-"""Random weights of a hybrid, by Transformers, and its GGUF file in q8_0, by llama.cpp's own converter.
+"""Random weights of a shape, by Transformers, and its GGUF file in q8_0, by llama.cpp's own converter.
 
-Usage: python3 hybrids.py weights FOLDER               where config.json lies
-       python3 hybrids.py gguf FOLDER LLAMA_CPP FILE   of that folder and its tokenizer, with the sources of llama.cpp
+Usage: python3 converted.py weights FOLDER               where config.json lies
+       python3 converted.py gguf FOLDER LLAMA_CPP FILE   of that folder and its tokenizer, with the sources of llama.cpp
 Needs: pip install torch transformers
 """
 
@@ -14,13 +14,18 @@ def write_weights(folder: Path) -> None:
     import torch
     import transformers
 
-    stated = (folder / "config.json").read_text()
+    stated = json.loads((folder / "config.json").read_text())
+    for name, value in stated.items():
+        # JavaScript writes 30, and Transformers takes 30.0.
+        if name.endswith("softcapping"):
+            stated[name] = float(value)
+    (folder / "config.json").write_text(json.dumps(stated))
     torch.manual_seed(1)
     config = transformers.AutoConfig.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     model.save_pretrained(folder)
     # As it was given, without what this version of Transformers adds.
-    (folder / "config.json").write_text(json.dumps({**json.loads(stated), "dtype": "bfloat16"}))
+    (folder / "config.json").write_text(json.dumps({**stated, "dtype": "bfloat16"}))
 
 
 def write_gguf(folder: Path, llama: Path, target: Path) -> None:
