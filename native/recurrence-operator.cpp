@@ -4,7 +4,8 @@
 // key_dim] and values [num_heads, value_dim], of SelectiveScan x [num_heads, head_dim], B and C [num_groups,
 // state_size]; gates float, of GatedDelta b and a [tokens, 2 num_heads], of SelectiveScan dt [tokens, num_heads],
 // as products give them; decay float [num_heads], -exp(A_log); dt_bias float [num_heads]; of SelectiveScan D float
-// [num_heads]; then states, see state-groups.h.
+// [num_heads]; then states, see state-groups.h. Where GatedDelta's dt_bias is [num_heads, key_dim], a is, too: each
+// dimension of keys decays by itself, as in Kimi Delta Attention.
 // Outputs: float [tokens, values], 0 for padding; the states.
 #include <cstdlib>
 #include <new>
@@ -21,9 +22,9 @@ struct RecurrenceKernel {
 constexpr size_t firstState(bool isDelta) { return isDelta ? 4 : 5; }
 // With fewer tasks than this, those of a head are split.
 constexpr size_t kManyTasks = 32;
-constexpr int64_t kMaxHeads = 4096, kMaxDim = 256;
+constexpr int64_t kMaxHeads = 4096;
 
-static bool isDim(int64_t dim) { return dim >= 1 && dim % int64_t(kLanes) == 0 && dim <= kMaxDim; }
+static bool isDim(int64_t dim) { return dim >= 1 && dim % int64_t(kLanes) == 0 && dim <= int64_t(kMaxStateDim); }
 
 static Status *createRecurrence(const CustomOp *op, const void *, const Info *info, void **kernel) {
   const bool isDelta = op == &kGatedDelta;
@@ -56,7 +57,8 @@ static Status *computeRecurrence(void *of, Context *context) {
   const Input packed = call.input(0), gates = call.input(1), decay = call.input(2), bias = call.input(3);
   const Input skip = task.isDelta ? Input{} : call.input(4);
   const size_t heads = task.heads, perHead = heads * sizeof(float);
-  call.check(decay.bytes == perHead && bias.bytes == perHead && (task.isDelta || skip.bytes == perHead),
+  task.rates = task.isDelta && bias.bytes == perHead * task.keyDim ? task.keyDim : 1;
+  call.check(decay.bytes == perHead && bias.bytes == perHead * task.rates && (task.isDelta || skip.bytes == perHead),
              "there is not a decay, a bias and a D for each head");
   task.packed = packed.as<float>();
   task.gates = gates.as<float>();

@@ -18,9 +18,10 @@ static inline F16 softplus(F16 x) {
   return fma(add(z, z), series, larger(x, zeros()));
 }
 
-// Sixteen tokens of a head: how much of the state each keeps and how much it adds, and factors of its key and query.
+// Sixteen tokens of a head: how much of the state each keeps, [16, rates], and how much it adds, and factors of its
+// key and query.
 struct Steps {
-  float kept[kLanes], added[kLanes], keyScale[kLanes], queryScale[kLanes];
+  float kept[kLanes * kMaxStateDim], added[kLanes], keyScale[kLanes], queryScale[kLanes];
 };
 
 // 1 over the length of a key or query. Not inline: copies of it would make the library larger.
@@ -30,21 +31,42 @@ __attribute__((noinline)) static float inverseLength(const float *values, size_t
   return 1.0f / __builtin_sqrtf(sum(squares) + 1e-6f);
 }
 
+// Sixteen times, from what comes before their softplus, and what they leave of a state. Not inline, as above.
+__attribute__((noinline)) static void pass(const Recurrence &r, size_t head, float *times, float *kept) {
+  const F16 delta = smaller(larger(softplus(load(times)), splat(r.least)), splat(r.most));
+  store(times, delta);
+  store(kept, exponential(mul(delta, splat(r.decay[head]))));
+}
+
 static void prepare(const Recurrence &r, size_t firstToken, size_t count, size_t head, Steps *steps) {
-  const float *gates = r.gates + firstToken * r.gatesWidth() + head;
+  const float *gates = r.gates + firstToken * r.gatesWidth(), *bias = r.bias + head * r.rates;
   float deltas[kLanes] = {}, betas[kLanes] = {};
   for (size_t t = 0; t < count; t++, gates += r.gatesWidth()) {
-    betas[t] = gates[0];
-    deltas[t] = gates[r.isDelta ? r.heads : 0] + r.bias[head];
+    const float *of = gates + (r.isDelta ? r.heads : 0) + head * r.rates;
+    betas[t] = gates[head];
+    if (r.rates == 1) deltas[t] = of[0] + bias[0];
+    for (size_t i = 0; i + kLanes <= r.rates; i += kLanes) {
+      float times[kLanes];
+      store(times, add(load(of + i), load(bias + i)));
+      pass(r, head, times, steps->kept + t * r.rates + i);
+    }
   }
-  const F16 one = splat(1.0f), least = splat(r.least), most = splat(r.most);
-  const F16 delta = smaller(larger(softplus(load(deltas)), least), most);
-  store(steps->kept, exponential(mul(delta, splat(r.decay[head]))));
-  store(steps->added, r.isDelta ? divide(one, add(one, exponential(sub(zeros(), load(betas))))) : delta);
+  if (r.rates == 1) pass(r, head, deltas, steps->kept);
+  const F16 one = splat(1.0f);
+  store(steps->added, r.isDelta ? divide(one, add(one, exponential(sub(zeros(), load(betas))))) : load(deltas));
   const float scale = 1.0f / __builtin_sqrtf(float(r.keyDim));
   for (size_t t = 0; t < count; t++) {
     steps->keyScale[t] = r.isDelta ? inverseLength(r.key(firstToken + t, head), r.keyDim) : 1.0f;
     steps->queryScale[t] = r.isDelta ? scale * inverseLength(r.query(firstToken + t, head), r.keyDim) : 1.0f;
+  }
+}
+
+// Columns of a state, [rates, width], of which each dimension of keys decays by itself. Not inline, as above.
+__attribute__((noinline)) static void decayRows(const float *kept, size_t rates, size_t width, const float *from,
+                                                float *to) {
+  for (size_t i = 0; i < rates; i++) {
+    const F16 left = splat(kept[i]);
+    for (size_t at = i * width; at < (i + 1) * width; at += kLanes) store(to + at, mul(load(from + at), left));
   }
 }
 
@@ -54,7 +76,13 @@ template <size_t V>
 static inline void step(const Recurrence &r, const float *from, float *to, const float *key, const float *query,
                         const Steps &steps, size_t t, F16 *values) {
   constexpr size_t kWidth = V * kLanes;
-  const F16 kept = splat(steps.kept[t]), keyScale = splat(steps.keyScale[t]);
+  const float *keptOf = steps.kept + t * r.rates;
+  const bool isByRow = r.rates > 1;
+  if (isByRow) {
+    decayRows(keptOf, r.rates, kWidth, from, to);
+    from = to;
+  }
+  const F16 kept = splat(isByRow ? 1.0f : keptOf[0]), keyScale = splat(steps.keyScale[t]);
   F16 sums[V][kSums];
   if (r.isDelta) {
     // The value takes the place of what the key finds there.

@@ -79,18 +79,21 @@ struct ShortConvolution {
   States states;         // [taps - 1, channels]: the input of the tokens before, the oldest first
 };
 
+constexpr size_t kMaxStateDim = 256;
+
 // A matrix of each head, to which each token adds its value times its key, after what is there has decayed; a query
 // finds there what is like it. By the delta rule the value replaces what the key found; keys and queries have length
 // 1 then. Output of padding is 0.
 struct Recurrence {
   bool isDelta;
   size_t heads, keyHeads;   // several heads may share keys and queries
-  size_t keyDim, valueDim;  // multiples of kLanes
+  size_t keyDim, valueDim;  // multiples of kLanes, up to kMaxStateDim
+  size_t rates;             // of a head: 1, or key_dim where each dimension of keys decays by itself
   float least, most;        // bounds of dt, the time that a token takes
   const float *packed;      // [tokens, width] queries, keys and values; without the delta rule values, keys and queries
-  const float *gates;       // [tokens, heads] dt before its softplus; with the delta rule after the logits of betas
+  const float *gates;       // [tokens, heads, rates] dt before its softplus; with the delta rule after betas' logits
   const float *decay;       // [heads] in a unit of time; negative
-  const float *bias;        // [heads] of dt
+  const float *bias;        // [heads, rates] of dt
   const float *skip;        // [heads] share of the value that is added to the output; null for none
   float *output;            // [tokens, heads, value_dim]
   // [heads, value_dim / 32, key_dim, 32], and sixteen that are left over [key_dim, 16]: what a token of some columns
@@ -100,7 +103,7 @@ struct Recurrence {
   size_t keysWidth() const { return keyHeads * keyDim; }
   size_t valuesWidth() const { return heads * valueDim; }
   size_t packedWidth() const { return 2 * keysWidth() + valuesWidth(); }
-  size_t gatesWidth() const { return isDelta ? 2 * heads : heads; }
+  size_t gatesWidth() const { return heads * (rates + (isDelta ? 1 : 0)); }
   const float *query(size_t token, size_t head) const {
     return packed + token * packedWidth() + (isDelta ? 0 : valuesWidth() + keysWidth()) + keyOffset(head);
   }

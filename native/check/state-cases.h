@@ -78,9 +78,10 @@ static void makeRecurrence(FakeInfo &info, FakeContext &context, bool isDelta) {
   if (!isDelta && maybe(2)) addAttribute(info, "dt_min", 0, 0.1f);
   if (!isDelta && maybe(2)) addAttribute(info, "dt_max", 0, 1.0f);
   addFloats(context, of.tokens() * (2 * keyHeads * keyDim + heads * valueDim), 1.0f);
-  addFloats(context, of.tokens() * heads * (isDelta ? 2 : 1), 4.0f);
+  const size_t rates = isDelta && maybe(2) ? keyDim : 1;
+  addFloats(context, of.tokens() * heads * (rates + (isDelta ? 1 : 0)), 4.0f);
   addFloats(context, heads, 1.0f);
-  addFloats(context, heads, 2.0f);
+  addFloats(context, heads * rates, 2.0f);
   if (!isDelta) addFloats(context, heads, 1.0f);
   addStates(context, of, heads * keyDim * valueDim);
 }

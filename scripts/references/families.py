@@ -347,6 +347,33 @@ def mamba2(**config) -> PreTrainedModel:
     )
 
 
+def kimi_linear(layers: list[str]) -> PreTrainedModel:
+    model = transformers.KimiLinearForCausalLM(
+        transformers.KimiLinearConfig(
+            **{
+                **LATENT,
+                "q_lora_rank": None,
+                "num_hidden_layers": len(layers),
+                "layer_types": layers,
+                "linear_head_dim": 16,
+                "linear_num_heads": 3,
+                "num_local_experts": 8,
+                "num_experts_per_tok": 2,
+                "moe_intermediate_size": 8,
+                "n_group": 4,
+                "topk_group": 2,
+                "rms_norm_eps": 0.01,
+                "routed_scaling_factor": 1.5,
+            }
+        )
+    )
+    for name, parameter in model.named_parameters():
+        if name.endswith("A_log"):
+            # States are kept long enough that they show.
+            torch.nn.init.constant_(parameter, -1.5)
+    return model
+
+
 def gpt_oss(**config) -> PreTrainedModel:
     # A limit low enough that it shows.
     shape = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, "swiglu_limit": 1.5}
@@ -622,6 +649,7 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         moe_shared_expert_intermediate_size=24,
         routed_scaling_factor=1.5,
     ),
+    "kimi-linear": lambda: kimi_linear(["linear_attention", "full_attention", "linear_attention"]),
     "falcon-h1": falcon_h1,
     "mamba2": lambda: mamba2(n_groups=2),
     # With biases elsewhere than by default, and limits that show.
@@ -883,8 +911,8 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-# With the usual seed, rounding has a router pick another expert; of Falcon-H1, other seeds exceed the bounds
-# of quantized logits.
+# With the usual seed, rounding has a router pick another expert; of Falcon-H1 and Kimi-Linear, other seeds exceed
+# the bounds of quantized logits.
 SEEDS = {
     "deepseek-v3": 1,
     "deepseek-v2-lite": 1,
@@ -895,6 +923,7 @@ SEEDS = {
     "qwen3.5-moe": 4,
     "lfm2-moe": 3,
     "nemotron-h-moe": 2,
+    "kimi-linear": 8,
     "falcon-h1": 1,
     "falcon-h1-norm": 1,
     "qwen3-moe-sparse": 5,
@@ -1070,6 +1099,30 @@ RENAMED = {
             ]
         ),
     },
+    "kimi-linear": {
+        "linear_attn_config": {
+            "full_attn_layers": [2],
+            "kda_layers": [1, 3],
+            "head_dim": 16,
+            "num_heads": 3,
+            "short_conv_kernel_size": 4,
+        },
+        "first_k_dense_replace": 1,
+        "mla_use_nope": True,
+        "moe_layer_freq": 1,
+        "moe_router_activation_func": "sigmoid",
+        "rope_theta": 10000.0,
+        **dict.fromkeys(
+            [
+                "layer_types",
+                "mlp_layer_types",
+                "linear_head_dim",
+                "linear_num_heads",
+                "linear_conv_kernel_dim",
+                "qk_head_dim",
+            ]
+        ),
+    },
     "minicpm": {
         "model_type": "minicpm",
         "architectures": ["MiniCPMForCausalLM"],
@@ -1079,6 +1132,17 @@ RENAMED = {
         **dict.fromkeys([*GRANITE.keys() - {"rms_norm_eps"}, "tie_word_embeddings"]),
     },
 }
+
+
+# Parts of names of tensors as they are published, where Transformers 5.24 writes others: it calls MLPs as experts.
+RENAMED_TENSORS = {"kimi-linear": (r"block_sparse_moe\.(?=(gate|up|down)_proj)", "mlp.")}
+
+
+def rename_tensors(folder: Path, written: str, published: str) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    renamed = {re.sub(written, published, name): tensor for name, tensor in tensors.items()}
+    save_file(renamed, path, {"format": "pt"})
 
 
 def rename(folder: Path, fields: dict) -> None:
@@ -1095,6 +1159,8 @@ def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     randomize(model, SEEDS.get(folder.name, 0))
     model.to(torch.bfloat16).save_pretrained(folder)
     (folder / "generation_config.json").unlink()
+    if folder.name in RENAMED_TENSORS:
+        rename_tensors(folder, *RENAMED_TENSORS[folder.name])
     # Read back: what save_pretrained left out counts.
     if "mxfp4" in folder.name:
         pack_experts(folder)

@@ -12,6 +12,14 @@ const SHAPES: readonly RecurrentShape[] = [
   { operator: 'GatedDelta', heads: 1, keyHeads: 1, keyDim: 16, valueDim: 16 },
   { operator: 'GatedDelta', heads: 4, keyHeads: 2, keyDim: 32, valueDim: 48 },
   { operator: 'GatedDelta', heads: 2, keyHeads: 2, keyDim: 128, valueDim: 128 },
+  {
+    operator: 'GatedDelta',
+    heads: 4,
+    keyHeads: 2,
+    keyDim: 32,
+    valueDim: 48,
+    decaysByDimension: true,
+  },
   { operator: 'SelectiveScan', heads: 3, keyHeads: 1, keyDim: 16, valueDim: 80 },
   { operator: 'SelectiveScan', heads: 4, keyHeads: 2, keyDim: 128, valueDim: 64 },
   {
@@ -82,7 +90,7 @@ function run(
         columns(0, model.packedWidth),
         columns(model.packedWidth, model.width),
         floats([heads], model.decay),
-        floats([heads], model.bias),
+        floats([model.bias.length], model.bias),
         ...(isDelta ? [] : [floats([heads], model.skip)]),
         ...states,
       ],
@@ -139,7 +147,7 @@ describe.each(SHAPES)('%j', (shape) => {
   });
 });
 
-describe.each([SHAPES[1], SHAPES[4]] as const)('in a batch, %j', (shape) => {
+describe.each([SHAPES[1], SHAPES[3], SHAPES[5]] as const)('in a batch, %j', (shape) => {
   const model = new Recurrent(shape as RecurrentShape);
   const first = new Text(model, 1);
   const second = new Text(model, 2);

@@ -42,7 +42,10 @@ export async function longHybrid(
   await mkdir(folder, { recursive: true });
   await copyFile(join(tiny, 'model.safetensors'), join(folder, 'model.safetensors'));
   const config = await readFile(join(tiny, 'config.json'), 'utf8');
-  const long = config.replace(/(?<="max_position_embeddings": )\d+/, String(maxPositions));
+  const long = config.replace(
+    /(?<="(max_position_embeddings|model_max_length)": )\d+/,
+    String(maxPositions),
+  );
   await writeFile(join(folder, 'config.json'), long);
   return folder;
 }

@@ -6,6 +6,8 @@ export interface RecurrentShape {
   readonly keyHeads: number;
   readonly keyDim: number;
   readonly valueDim: number;
+  /** Each dimension of keys decays by itself. */
+  readonly decaysByDimension?: true;
   /** Limits of the time that a token takes. */
   readonly limits?: readonly [number, number];
 }
@@ -24,13 +26,15 @@ function normalized(values: readonly number[]): number[] {
 
 /**
  * GatedDelta and SelectiveScan in plain loops of doubles: a token is a step of Transformers'
- * `torch_recurrent_gated_delta_rule` and of Mamba-2's mixer with a cache.
+ * `torch_recurrent_gated_delta_rule`, or `recurrent_kimi_delta_attention`, and of Mamba-2's mixer with a cache.
  */
 export class Recurrent {
   readonly shape: RecurrentShape;
   readonly packedWidth: number;
   /** Numbers of a token: what is packed, then its gates. */
   readonly width: number;
+  /** Decays of a head. */
+  readonly rates: number;
   readonly decay: Float32Array;
   readonly bias: Float32Array;
   readonly skip: Float32Array;
@@ -39,9 +43,10 @@ export class Recurrent {
     const { operator, heads, keyHeads, keyDim, valueDim } = shape;
     this.shape = shape;
     this.packedWidth = 2 * keyHeads * keyDim + heads * valueDim;
-    this.width = this.packedWidth + heads * (operator === 'GatedDelta' ? 2 : 1);
+    this.rates = shape.decaysByDimension === true ? keyDim : 1;
+    this.width = this.packedWidth + heads * (this.rates + (operator === 'GatedDelta' ? 1 : 0));
     this.decay = randomNumbers(50, heads).map((x) => -Math.exp(x));
-    this.bias = randomNumbers(51, heads);
+    this.bias = randomNumbers(51, heads * this.rates);
     this.skip = randomNumbers(52, heads);
   }
 
@@ -62,15 +67,18 @@ export class Recurrent {
     const [keys, values] = [keyHeads * keyDim, heads * valueDim];
     const shared = Math.floor((head * keyHeads) / heads) * keyDim;
     const gate = (index: number) => token[this.packedWidth + index] ?? NaN;
-    const bias = this.bias[head] ?? NaN;
+    const bias = (index: number) => this.bias[index] ?? NaN;
     const decay = this.decay[head] ?? NaN;
     if (operator === 'GatedDelta') {
       const query = normalized(part(shared, keyDim)).map((x) => x / Math.sqrt(keyDim));
       const key = normalized(part(keys + shared, keyDim));
       const value = part(2 * keys + head * valueDim, valueDim);
-      const kept = Math.exp(decay * softplus(gate(heads + head) + bias));
+      const kept = key.map((_, i) => {
+        const at = head * this.rates + (this.rates === 1 ? 0 : i);
+        return Math.exp(decay * softplus(gate(heads + at) + bias(at)));
+      });
       for (const [j, row] of state.entries()) {
-        for (let i = 0; i < keyDim; i++) row[i]! *= kept;
+        for (let i = 0; i < keyDim; i++) row[i]! *= kept[i] ?? NaN;
         const delta = ((value[j] ?? NaN) - dot(row, key)) * sigmoid(gate(head));
         for (let i = 0; i < keyDim; i++) row[i]! += delta * (key[i] ?? NaN);
       }
@@ -79,7 +87,7 @@ export class Recurrent {
     const value = part(head * valueDim, valueDim);
     const key = part(values + shared, keyDim);
     const query = part(values + keys + shared, keyDim);
-    const dt = Math.min(Math.max(softplus(gate(head) + bias), limits[0]), limits[1]);
+    const dt = Math.min(Math.max(softplus(gate(head) + bias(head)), limits[0]), limits[1]);
     return state.map((row, j) => {
       const x = value[j] ?? NaN;
       for (let i = 0; i < keyDim; i++) {

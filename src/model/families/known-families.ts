@@ -14,6 +14,7 @@ import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
 import { HUNYUAN } from './hunyuan.ts';
+import { KIMI_LINEAR } from './kimi-linear.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
 import { LLAMA4S } from './llama4.ts';
@@ -61,6 +62,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   OPT,
   APERTUS,
   HUNYUAN,
+  KIMI_LINEAR,
   ...LFMS,
   ...MINICPMS,
   MINIMAX_M2,

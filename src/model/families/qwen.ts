@@ -6,7 +6,7 @@ import { EXPERTS, HEAD_NORMS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
 const DELTA: GatedDeltaNames = {
   input: ['linear_attn.in_proj_qkv', 'linear_attn.in_proj_z'],
   gates: ['linear_attn.in_proj_b', 'linear_attn.in_proj_a'],
-  convolution: 'linear_attn.conv1d',
+  convolution: ['linear_attn.conv1d'],
   decay: 'linear_attn.A_log',
   stepBias: 'linear_attn.dt_bias',
   norm: 'linear_attn.norm',

@@ -28,7 +28,8 @@ export interface ShortConvolutionNames {
 
 /**
  * Layers of the gated delta rule: keys and values, convolved, change a matrix for each head, which decays,
- * and queries read it; heads are normalized, and gated.
+ * and queries read it; heads are normalized, and gated. In Kimi Delta Attention each dimension of keys decays by
+ * itself.
  */
 export interface GatedDeltaRules extends Recurrence {
   readonly kind: 'gated delta';
@@ -39,15 +40,24 @@ export interface GatedDeltaRules extends Recurrence {
 
 /** As of short convolutions. */
 export interface GatedDeltaNames {
-  /** Queries, keys and values as one tensor, and what gates the heads; or one with all. */
+  /**
+   * Queries, keys and values as one tensor, and what gates the heads; or one with all; or one for each, with
+   * `narrow`.
+   */
   readonly input: readonly string[];
   /** How much each head learns of a token, and how much it forgets: one tensor for each, or one with both. */
   readonly gates: readonly string[];
-  readonly convolution: string;
-  /** Logarithm of what heads forget, in full: [heads]. */
+  /** Of all channels, or one of queries, of keys and of values. */
+  readonly convolution: readonly string[];
+  /** Logarithm of what heads forget, in full: [heads], or with `narrow` [1, 1, heads, 1]. */
   readonly decay: string;
-  /** Added to what they are to forget, in full: [heads]. */
+  /** Added to what they are to forget, in full: [heads], or with `narrow` [heads * key_dim]. */
   readonly stepBias: string;
+  /**
+   * Present where each dimension of keys decays by itself: what `input` and `gates` have for the heads' gates, then
+   * sigmoids, and for decays is of one head's width, and these lead from there to all heads.
+   */
+  readonly narrow?: { readonly outputGates: string; readonly decays: string };
   /** Norm of each head's output. */
   readonly norm: string;
   readonly output: string;

@@ -34,6 +34,7 @@ function addGatedDelta(
 ): void {
   const [packed, outputGates] = names.input.map(full);
   const [learned, forgotten] = names.gates.map(full);
+  const [convolution] = names.convolution.map(full);
   const convolved = { values: { first: 2 * keyHeads * keyDim, size: valueDim } };
   const ofHeads = { first: 0, size: 1 };
   add(packed, block('attn_qkv'), 'matrix', convolved);
@@ -43,7 +44,7 @@ function addGatedDelta(
     values: ofHeads,
   });
   add(forgotten, block('ssm_alpha'), 'matrix', { values: ofHeads });
-  add(full(names.convolution), block('ssm_conv1d'), 'matrix', convolved);
+  add(convolution, block('ssm_conv1d'), 'matrix', convolved);
   add(full(names.decay), block('ssm_a'), 'decay', { suffix: '', values: ofHeads });
   add(full(names.stepBias), block('ssm_dt'), 'matrix', { suffix: '.bias', values: ofHeads });
   add(full(names.norm), block('ssm_norm'), 'matrix');

@@ -8,8 +8,11 @@ import type { GroupPrefix } from './token-packing.ts';
 /** A convolution of single channels, over a token and those before it. */
 export interface Convolution {
   readonly layer: number;
-  /** Name of its weights [channels, 1, kernel], without `.weight` and `.bias`. */
-  readonly tensor: string;
+  /**
+   * Names of its weights without `.weight` and `.bias`: each has as many of the channels, [n, 1, kernel], one after
+   * the other.
+   */
+  readonly tensors: readonly [string, ...string[]];
   readonly channels: number;
   readonly kernel: number;
   readonly bias: boolean;
@@ -21,17 +24,22 @@ export interface Convolution {
 /** Adds a convolution over [tokens, channels], or three times as many where it is gated: [tokens, channels]. */
 export function emitConvolution(
   { graph, weights }: DecoderOps,
-  { layer, tensor, channels, kernel, bias, activation, isGated }: Convolution,
+  { layer, tensors, channels, kernel, bias, activation, isGated }: Convolution,
   groups: readonly GroupPrefix[],
   input: string,
 ): string {
-  const weight = floatInitializer(graph, `${tensor}.weight`, [channels, kernel], 'float', () =>
-    weights.get(`${tensor}.weight`, [channels, 1, kernel]),
+  const read = async (end: string, ...ofChannel: readonly number[]): Promise<Float32Array> => {
+    const shape = [channels / tensors.length, ...ofChannel];
+    const parts: Float32Array[] = [];
+    for (const tensor of tensors) parts.push(await weights.get(`${tensor}${end}`, shape));
+    return joined(parts);
+  };
+  const [first] = tensors;
+  const weight = floatInitializer(graph, `${first}.weight`, [channels, kernel], 'float', () =>
+    read('.weight', 1, kernel),
   );
   const added = bias
-    ? floatInitializer(graph, `${tensor}.bias`, [channels], 'float', () =>
-        weights.get(`${tensor}.bias`, [channels]),
-      )
+    ? floatInitializer(graph, `${first}.bias`, [channels], 'float', () => read('.bias'))
     : '';
   const state = stateName(layer, 'convolution');
   const name = `${state}/ShortConvolution`;
@@ -47,4 +55,14 @@ export function emitConvolution(
       gated: isGated ? 1n : 0n,
     },
   });
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let first = 0;
+  for (const part of parts) {
+    all.set(part, first);
+    first += part.length;
+  }
+  return all;
 }

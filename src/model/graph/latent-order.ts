@@ -1,5 +1,6 @@
 import { ofLayer } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
+import { attends } from './layer-kinds.ts';
 
 /** By new place of a row, the row of a checkpoint that comes there. */
 type RowOrder = (place: number) => number;
@@ -34,6 +35,7 @@ export function addLatentOrders(config: DecoderConfig, orders: Map<string, RowOr
   const afterLatent: RowOrder = (place) =>
     place < keyValueRank ? place : keyValueRank + (turning[place - keyValueRank] ?? 0);
   for (let layer = 0; layer < numLayers; layer++) {
+    if (!attends(config, layer)) continue;
     const queries = queryRank === null ? names.query : names.queryUp;
     orders.set(ofLayer(family, layer, queries), inHeads);
     orders.set(ofLayer(family, layer, names.keyValueDown), afterLatent);

@@ -32,6 +32,8 @@ export interface MixerLayers {
   readonly input: LinearLayer;
   /** Reads what `input` reads; null where all of it is in that. */
   readonly gates: LinearLayer | null;
+  /** Those between `input` and what mixes; left out where there are none. */
+  readonly inner?: readonly LinearLayer[];
   readonly output: LinearLayer;
 }
 

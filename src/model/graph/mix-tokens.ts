@@ -30,7 +30,9 @@ export function mixTokens(
     return emitSelectiveScan(ops, recurrence, groups, layer, value);
   }
   if (recurrence?.kind === 'gated delta' && gates !== null) {
-    return emitGatedDelta(ops, recurrence, groups, layer, value, ops.linear(gates, read));
+    const { rowsLike } = read;
+    const given = { input: value, gates: ops.linear(gates, read), rowsLike };
+    return emitGatedDelta(ops, recurrence, groups, layer, given);
   }
   const { latent } = ops.config;
   if (latent !== undefined) return emitLatentAttention(ops, attention, layer, latent, value);

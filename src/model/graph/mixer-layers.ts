@@ -10,7 +10,6 @@ import { convolutionLayers } from './short-convolution.ts';
 
 /** A part of a layer that mixes tokens. */
 export interface Mixer extends MixerLayers {
-  /** Those between `input` and what it mixes. */
   readonly inner: readonly LinearLayer[];
   /** Properties of its state; null if it attends. */
   readonly recurrence: RecurrentConfig | null;
@@ -21,7 +20,7 @@ export function mixersOf(config: DecoderConfig, layer: number): Mixer[] {
   const mixers: Mixer[] = [];
   const recurrence = recurrenceOf(config, layer);
   if (recurrence !== null) {
-    mixers.push({ ...recurrentLayers(config, recurrence, layer), inner: [], recurrence });
+    mixers.push({ inner: [], ...recurrentLayers(config, recurrence, layer), recurrence });
   }
   if (!attends(config, layer)) return mixers;
   if (config.latent !== undefined) {

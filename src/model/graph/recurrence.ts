@@ -36,10 +36,19 @@ export function addVector({ graph, weights }: DecoderOps, name: string, size: nu
   return floatInitializer(graph, name, [size], 'float', () => weights.get(name, [size]));
 }
 
-/** Adds what heads' logarithms of a step's decay are multiplied by. @param name of their logarithms, in full */
-export function addDecays({ graph, weights }: DecoderOps, name: string, numHeads: number): string {
+/**
+ * Adds what heads' logarithms of a step's decay are multiplied by.
+ * @param name of their logarithms, in full
+ * @param shape of these
+ */
+export function addDecays(
+  { graph, weights }: DecoderOps,
+  name: string,
+  numHeads: number,
+  shape: readonly number[] = [numHeads],
+): string {
   return floatInitializer(graph, name, [numHeads], 'float', async () => {
-    const values = await weights.get(name, [numHeads]);
+    const values = await weights.get(name, shape);
     return values.map((value) => -Math.exp(value));
   });
 }

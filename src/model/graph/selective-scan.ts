@@ -62,7 +62,7 @@ export function emitSelectiveScan(
     ops,
     {
       layer,
-      tensor: full(names.convolution),
+      tensors: [full(names.convolution)],
       channels,
       kernel,
       bias: convolutionBias,

@@ -35,8 +35,13 @@ export function emitShortConvolution(
   input: string,
 ): string {
   const tensor = ofLayer(ops.config.family, layer, namesOf(ops.config.family).convolution);
-  const shape = { layer, tensor, channels, kernel, bias };
-  return emitConvolution(ops, { ...shape, activation: 'none', isGated: true }, groups, input);
+  const shape = { layer, channels, kernel, bias };
+  return emitConvolution(
+    ops,
+    { ...shape, tensors: [tensor], activation: 'none', isGated: true },
+    groups,
+    input,
+  );
 }
 
 function namesOf({ recurrence }: DecoderConfig['family']) {

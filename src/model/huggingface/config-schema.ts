@@ -215,6 +215,17 @@ export const configSchema = z.looseObject({
   linear_value_head_dim: count.max(MODEL_LIMITS.headDim).default(128),
   linear_num_key_heads: heads.default(16),
   linear_num_value_heads: heads.default(32),
+  // Kimi Linear's, and which layers have it, and which attend, counted from 1.
+  linear_attn_config: z
+    .object({
+      head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
+      num_heads: heads.nullish(),
+      short_conv_kernel_size: count.nullish(),
+      kda_layers: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
+      full_attn_layers: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
+    })
+    .nullish(),
+  mla_use_nope: z.boolean().default(true),
   // Nemotron-H: by layer a letter, where `layer_types` is left out.
   hybrid_override_pattern: z.string().max(MODEL_LIMITS.layers).nullish(),
   moe_latent_size: width.nullish(),

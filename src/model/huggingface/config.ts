@@ -14,6 +14,7 @@ import type { GraphVariant } from './graph-variant.ts';
 import { type LatentAttention, parseLatent, withExpandedHeads } from './latent-config.ts';
 import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
 import { type LayerParts, parseLayerParts } from './layer-parts.ts';
+import { withLinearLayers } from './linear-layers.ts';
 import { mlpWidths } from './mlp-widths.ts';
 import { type Multipliers, parseMultipliers } from './multipliers.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
@@ -135,7 +136,7 @@ export function parseDecoderConfig(
       `${origin} is not a valid model configuration: ${explainZod(parsed.error)}`,
     );
   }
-  const hf = withExpandedHeads(parsed.data, family, origin);
+  const hf = withExpandedHeads(withLinearLayers(parsed.data, origin), family, origin);
   rejectUnsupported(hf, family, origin);
   const headDim = hf.head_dim ?? hf.hidden_size / hf.num_attention_heads;
   const numKvHeads = hf.num_key_value_heads ?? hf.num_attention_heads;

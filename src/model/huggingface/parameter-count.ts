@@ -132,10 +132,13 @@ function countRecurrent(recurrence: RecurrentConfig, hidden: number): number {
     const norm = recurrence.norm === 'none' ? 0 : width;
     return linear + (kernel + Number(convolutionBias)) * channels + 3 * numHeads + norm;
   }
-  const { numHeads, valueDim } = recurrence;
+  const { numHeads, keyDim, valueDim, narrowWidth } = recurrence;
   const width = numHeads * valueDim;
-  const rest = kernel * channels + 2 * numHeads + valueDim;
-  return hidden * (channels + 2 * width + 2 * numHeads) + rest;
+  const rest = kernel * channels + numHeads + valueDim;
+  const read = channels + width + numHeads;
+  if (narrowWidth === null) return hidden * (read + width + numHeads) + rest + numHeads;
+  const decays = numHeads * keyDim;
+  return hidden * (read + 2 * narrowWidth) + narrowWidth * (width + decays) + decays + rest;
 }
 
 function mlp(hidden: number, intermediate: number, bias: boolean, isGated = true): number {

@@ -31,6 +31,8 @@ export interface GatedDelta extends RecurrentLayers {
   readonly keyHeads: number;
   readonly keyDim: number;
   readonly valueDim: number;
+  /** Width of what decays and gates come from; null where that is the hidden state. */
+  readonly narrowWidth: number | null;
   /** Epsilon of the norm of heads. */
   readonly epsilon: number;
 }
@@ -106,7 +108,12 @@ function shortConvolution(hf: HuggingFaceConfig, layers: boolean[]): ShortConvol
   };
 }
 
-function gatedDelta(hf: HuggingFaceConfig, layers: boolean[], origin: string): GatedDelta {
+function gatedDelta(
+  hf: HuggingFaceConfig,
+  layers: boolean[],
+  origin: string,
+  { recurrence }: Family,
+): GatedDelta {
   const { linear_num_value_heads: numHeads, linear_num_key_heads: keyHeads } = hf;
   const { linear_key_head_dim: keyDim, linear_value_head_dim: valueDim } = hf;
   checkDimensions([keyDim, valueDim], origin);
@@ -115,6 +122,7 @@ function gatedDelta(hf: HuggingFaceConfig, layers: boolean[], origin: string): G
       `${origin}: linear_num_value_heads ${numHeads} is not a multiple of linear_num_key_heads ${keyHeads}`,
     );
   }
+  const isNarrow = recurrence?.kind === 'gated delta' && recurrence.tensors.narrow !== undefined;
   return {
     kind: 'gated delta',
     layers,
@@ -125,6 +133,7 @@ function gatedDelta(hf: HuggingFaceConfig, layers: boolean[], origin: string): G
     keyHeads,
     keyDim,
     valueDim,
+    narrowWidth: isNarrow ? keyDim : null,
     epsilon: hf.rms_norm_eps,
   };
 }

@@ -37,6 +37,7 @@ export function rejectUnsupported(
   if (last !== -1 && last < hf.num_hidden_layers - 1) {
     reject(`moe_layer_end_index ${last}`, 'experts up to the last layer');
   }
+  if (!hf.mla_use_nope) reject('mla_use_nope false', 'attention from latents without positions');
   if (hf.sparse_config) reject('sparse_config', 'attention to all tokens');
   if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
   if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {

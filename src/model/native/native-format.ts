@@ -9,7 +9,7 @@ const BLOCKS_OF_4: NativeFormat = { ...ROWS, bits: 4, blockSize: 64 };
 const OFFSETS_OF_4: NativeFormat = { ...ROWS, bits: 4, blockSize: 32, hasOffsets: true };
 
 /** Gates of states: few rows, whose errors add up over all tokens. */
-const GATES = /^layers\.\d+\.delta\.gates$/;
+const GATES = /^layers\.\d+\.delta\.(gates|decays)$/;
 
 /** Formats of weights that are not stored in integers which native/ supports. */
 interface OwnFormats {

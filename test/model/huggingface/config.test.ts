@@ -660,6 +660,10 @@ test.each([
     { model_type: 'deepseek_v3', v_head_dim: 193 },
     'values of 193 dimensions for keys of 192 are not supported',
   ],
+  [
+    { model_type: 'kimi_linear', moe_router_activation_func: 'softmax' },
+    'scoring_func "softmax" is not supported (supported: sigmoid)',
+  ],
   [{ model_type: 'deepseek_v3', qk_rope_head_dim: 63 }, 'qk_rope_head_dim 63 is not an even'],
   [
     { model_type: 'deepseek_v3', q_lora_rank: null, attention_bias: true },

@@ -11,9 +11,10 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts';
 class CountingWeights implements WeightSource {
   total = 0;
 
-  async get(_name: string, shape: readonly number[]): Promise<Float32Array> {
+  async get(name: string, shape: readonly number[]): Promise<Float32Array> {
     const values = new Float32Array(shape.reduce((product, dim) => product * dim, 1));
-    this.total += values.length;
+    // Corrections of experts' scores are not trained.
+    if (!name.endsWith('correction_bias')) this.total += values.length;
     return values;
   }
 
@@ -49,6 +50,13 @@ const gemma4 = {
   hidden_size_per_layer_input: 0,
 };
 
+/** Layers of Kimi Delta Attention with an MLP, and of attention from latents with experts. */
+const kimiLinear = {
+  model_type: 'kimi_linear',
+  tie_word_embeddings: false,
+  linear_attn_config: { kda_layers: [1], full_attn_layers: [2], head_dim: 32, num_heads: 3 },
+};
+
 test.each([
   {},
   { tie_word_embeddings: false },
@@ -74,6 +82,8 @@ test.each([
   { model_type: 'llama4_text', num_local_experts: 3, use_qk_norm: false },
   { model_type: 'llama4_text', moe_layers: [], tie_word_embeddings: true },
   { model_type: 'mamba2', num_heads: 4, head_dim: 32, expand: 2, n_groups: 2, use_bias: true },
+  { ...kimiLinear, num_experts: 3, num_experts_per_token: 2, num_shared_experts: 2 },
+  { ...kimiLinear, q_lora_rank: 24, num_experts: 8, first_k_dense_replace: 0 },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {

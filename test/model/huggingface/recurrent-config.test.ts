@@ -145,6 +145,109 @@ describe('linear attention', () => {
   });
 });
 
+/** As Kimi-Linear-48B-A3B says it. */
+const KIMI = {
+  model_type: 'kimi_linear',
+  vocab_size: 163_840,
+  hidden_size: 2304,
+  intermediate_size: 9216,
+  num_hidden_layers: 27,
+  num_attention_heads: 32,
+  num_key_value_heads: 32,
+  head_dim: 72,
+  model_max_length: 1_048_576,
+  kv_lora_rank: 512,
+  q_lora_rank: null,
+  qk_nope_head_dim: 128,
+  qk_rope_head_dim: 64,
+  v_head_dim: 128,
+  mla_use_nope: true,
+  rope_theta: 10_000,
+  rope_scaling: null,
+  first_k_dense_replace: 1,
+  moe_intermediate_size: 1024,
+  moe_layer_freq: 1,
+  moe_renormalize: true,
+  moe_router_activation_func: 'sigmoid',
+  num_expert_group: 1,
+  topk_group: 1,
+  num_experts: 256,
+  num_experts_per_token: 8,
+  num_shared_experts: 1,
+  routed_scaling_factor: 2.446,
+  linear_attn_config: {
+    full_attn_layers: [4, 8, 12, 16, 20, 24, 27],
+    kda_layers: [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23, 25, 26],
+    head_dim: 128,
+    num_heads: 32,
+    short_conv_kernel_size: 4,
+  },
+};
+
+describe('Kimi Delta Attention', () => {
+  const parseKimi = (changes: object = {}) =>
+    parseDecoderConfig({ ...KIMI, ...changes }, 'config.json');
+  const withLinear = (changes: object) => ({
+    linear_attn_config: { ...KIMI.linear_attn_config, ...changes },
+  });
+
+  test('is in the layers that are named', () => {
+    const { recurrence, experts, rotatedLayers, maxPositionEmbeddings } = parseKimi();
+    expect(recurrence).toMatchObject({
+      kind: 'gated delta',
+      kernel: 4,
+      channels: 3 * 4096,
+      matrixSize: 32 * 128 * 128,
+      narrowWidth: 128,
+    });
+    const attending = [...(recurrence?.layers.entries() ?? [])].filter(([, of]) => !of);
+    expect(attending.map(([layer]) => layer)).toEqual([3, 7, 11, 15, 19, 23, 26]);
+    expect(rotatedLayers).not.toContain(true);
+    expect(maxPositionEmbeddings).toBe(1_048_576);
+    expect(experts).toMatchObject({
+      count: 256,
+      perToken: 8,
+      sharedSize: 1024,
+      scoring: 'sigmoid',
+    });
+    expect(experts?.layers.indexOf(true)).toBe(1);
+    expect(Math.round(countParameters(parseKimi()) / 1e9)).toBe(49);
+  });
+
+  test('is read as Transformers writes it, too', () => {
+    const types = parseKimi().recurrence?.layers.map((of) =>
+      of ? 'linear_attention' : 'full_attention',
+    );
+    const written = {
+      linear_attn_config: null,
+      layer_types: types,
+      mlp_layer_types: types?.map((_, layer) => (layer < 1 ? 'dense' : 'sparse')),
+      first_k_dense_replace: null,
+      linear_head_dim: 128,
+      linear_num_heads: 32,
+      linear_conv_kernel_dim: 4,
+    };
+    expect(parseKimi(written)).toEqual(parseKimi());
+  });
+
+  const notOnce = 'kda_layers and full_attn_layers do not name each of 27 layers once';
+  test.each([
+    [withLinear({ full_attn_layers: [4] }), notOnce],
+    [withLinear({ kda_layers: null }), notOnce],
+    [withLinear({ full_attn_layers: [3, 8, 12, 16, 20, 24, 27] }), notOnce],
+    [withLinear({ full_attn_layers: [0, 4, 8, 12, 16, 20, 24] }), notOnce],
+    [withLinear({ full_attn_layers: [4, 4, 8, 12, 16, 20, 24, 27] }), notOnce],
+    [withLinear({ kda_layers: Array.from({ length: 1025 }, () => 1) }), 'kda_layers'],
+    [withLinear({ head_dim: 24 }), 'states of heads of 24 dimensions are not supported'],
+    [withLinear({ head_dim: 1 << 20 }), 'linear_attn_config.head_dim'],
+    [withLinear({ num_heads: 512 }), 'a convolution of 196608 channels is not supported'],
+    [withLinear({ short_conv_kernel_size: 9 }), 'a convolution of 9 tokens is not supported'],
+    [{ mla_use_nope: false }, 'mla_use_nope false is not supported'],
+  ])('is refused with %o', (changes, message) => {
+    expect(() => parseKimi(changes)).toThrow(message);
+  });
+});
+
 /** As Granite 4.0 H 350M says it. */
 const GRANITE = {
   model_type: 'granitemoehybrid',
