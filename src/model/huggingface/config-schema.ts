@@ -204,6 +204,9 @@ export const configSchema = z.looseObject({
   full_attn_idxs: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
   conv_L_cache: count.nullish(),
   conv_bias: z.boolean().default(false),
+  // LFM3's gates of attention, and norms after both parts of a layer.
+  use_attention_gate: z.boolean().default(true),
+  use_sandwich_norm: z.boolean().default(true),
   // Its rule for the width of MLPs.
   block_auto_adjust_ff_dim: z.boolean().default(false),
   block_ffn_dim_multiplier: positive.nullish(),

@@ -10,7 +10,7 @@ const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', '
 /** @throws {ModelError} naming a field whose value changes what a model computes, and is not built */
 export function rejectUnsupported(
   hf: HuggingFaceConfig,
-  { tensors, recurrence, hasSingleBlocks, normalizesTurnedHeads }: Family,
+  { tensors, recurrence, hasSingleBlocks, normalizesTurnedHeads, attentionGates }: Family,
   origin: string,
 ): void {
   const reject = (what: string, supported: string): never => {
@@ -36,6 +36,12 @@ export function rejectUnsupported(
   const last = hf.moe_layer_end_index ?? -1;
   if (last !== -1 && last < hf.num_hidden_layers - 1) {
     reject(`moe_layer_end_index ${last}`, 'experts up to the last layer');
+  }
+  if (attentionGates !== undefined && hf.attention_bias) {
+    reject('attention_bias of attention with gates', 'false');
+  }
+  if (!hf.use_attention_gate || !hf.use_sandwich_norm) {
+    reject('LFM3 without use_attention_gate or use_sandwich_norm', 'both');
   }
   if (hf.sparse_config) reject('sparse_config', 'attention to all tokens');
   if (hf.alibi === true) reject('alibi', 'rotary and learned positions');

@@ -722,6 +722,12 @@ test.each([
     { model_type: 'qwen2_moe', shared_expert_intermediate_size: 0 },
     'qwen2_moe without an expert that all tokens share is not supported',
   ],
+  [
+    { model_type: 'lfm3', attention_bias: true },
+    'attention_bias of attention with gates is not supported (supported: false)',
+  ],
+  [{ model_type: 'lfm3', use_attention_gate: false }, 'LFM3 without use_attention_gate or'],
+  [{ model_type: 'lfm3', use_sandwich_norm: false }, 'LFM3 without use_attention_gate or'],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [
     { model_type: 'llama4_text', no_rope_layer_interval: 2, floor_scale: 1 },
