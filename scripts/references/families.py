@@ -304,6 +304,13 @@ def granite_hybrid(layers: list[str], **config) -> PreTrainedModel:
     return transformers.GraniteMoeHybridForCausalLM(transformers.GraniteMoeHybridConfig(**fields))
 
 
+def granite_moe_swa(**config) -> PreTrainedModel:
+    fields = {**SHAPE, **GRANITE, **EXPERTS, "sliding_window": WINDOW, "shared_intermediate_size": 0}
+    return transformers.GraniteMoeSWAForCausalLM(
+        transformers.GraniteMoeSWAConfig(**{**fields, **config})
+    )
+
+
 def minicpm(**config) -> PreTrainedModel:
     """Granite computes the same by other names: see RENAMED."""
     shape = {**SHAPE, **config}
@@ -845,6 +852,18 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             **SHAPE, **GRANITE, **EXPERTS, shared_intermediate_size=24
         )
     ),
+    # Rotary embedding in layers with a window alone.
+    "granite-swa": lambda: transformers.GraniteSWAForCausalLM(
+        transformers.GraniteSWAConfig(
+            **{**SHAPE, "num_hidden_layers": 3},
+            **GRANITE,
+            sliding_window=WINDOW,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            layer_rope_theta=[1000.0, 0.0, 1000.0],
+        )
+    ),
+    "granite-moe-swa": lambda: granite_moe_swa(tie_word_embeddings=False),
+    "granite-shared-swa": lambda: granite_moe_swa(shared_intermediate_size=24),
     "gpt2": lambda: transformers.GPT2LMHeadModel(
         transformers.GPT2Config(
             vocab_size=VOCABULARY_SIZE,

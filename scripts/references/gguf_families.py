@@ -24,6 +24,13 @@ CASES = {
     "qwen3-moe-sparse": {},
     "olmoe": {},
     "granite-moe": {},
+    # Thetas of layers are not read.
+    "granite-swa": {
+        "no_rope_layers": [1, 0, 1],
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
+    },
+    "granite-moe-swa": {},
+    "granite-shared-swa": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
     "gemma3n": {},

@@ -103,10 +103,10 @@ export interface LayerTensorNames {
 
 /**
  * Which layers attend to `sliding_window` tokens only, where config.json has no `layer_types`: all of
- * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but every
- * `sliding_window_pattern`-th.
+ * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but the last or the first of
+ * every `sliding_window_pattern`.
  */
-export type WindowRule = 'all' | 'flag' | 'pattern';
+export type WindowRule = 'all' | 'flag' | 'pattern' | 'pattern, whole first';
 
 /**
  * Rotary frequencies of layers with a sliding window: those of all layers, or others that are not scaled;

@@ -78,6 +78,8 @@ export const configSchema = z.looseObject({
   // SmolLM3: by layer, 0 for no rotary embedding; or n, if every n-th layer has none.
   no_rope_layers: z.array(z.int()).nullish(),
   no_rope_layer_interval: count.nullish(),
+  // Granite with windows: by layer, 0 for no rotary embedding.
+  layer_rope_theta: z.array(z.number().nonnegative()).max(MODEL_LIMITS.layers).nullish(),
   // Llama 4: tokens of chunks that see themselves alone, in layers with rotary embedding; in those without,
   // queries are scaled from a position on.
   attention_chunk_size: count.nullish(),

@@ -206,6 +206,20 @@ describe('defaults of a family', () => {
         tieWordEmbeddings: true,
       },
     ],
+    [
+      {
+        model_type: 'granite_swa',
+        num_hidden_layers: 5,
+        max_position_embeddings: 8192,
+        layer_rope_theta: [0, 77, 77, 77, 0],
+      },
+      {
+        ropeTheta: 77,
+        rotatedLayers: [false, true, true, true, false],
+        slidingWindows: [null, 128, 128, 128, null],
+        tieWordEmbeddings: true,
+      },
+    ],
     [{ model_type: 'granite' }, { attentionScale: 1, embeddingScale: 1, logitScale: 1 }],
     [
       { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 99 },
@@ -728,6 +742,16 @@ test.each([
   ],
   [{ model_type: 'lfm3', use_attention_gate: false }, 'LFM3 without use_attention_gate or'],
   [{ model_type: 'lfm3', use_sandwich_norm: false }, 'LFM3 without use_attention_gate or'],
+  [
+    { model_type: 'granite_swa', layer_rope_theta: [0, 1e4, 5e5] },
+    'layer_rope_theta 10000 and 500000 is not supported (supported: one, and 0)',
+  ],
+  [
+    { model_type: 'granite_swa', layer_rope_theta: [0, 1e4] },
+    'layer_rope_theta has 2 values for 3 layers',
+  ],
+  [{ model_type: 'granite_swa', layer_rope_theta: [0, -1, 1] }, 'configuration: layer_rope_theta'],
+  [{ model_type: 'granitemoe_swa', num_local_experts: 0 }, '2 experts for a token are more than'],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [
     { model_type: 'llama4_text', no_rope_layer_interval: 2, floor_scale: 1 },

@@ -75,6 +75,9 @@ test.each([
   { model_type: 'llama4_text', moe_layers: [], tie_word_embeddings: true },
   { model_type: 'mamba2', num_heads: 4, head_dim: 32, expand: 2, n_groups: 2, use_bias: true },
   { model_type: 'lfm3', head_dim: 32, layer_types: ['conv', 'full_attention'] },
+  { model_type: 'granite_swa' },
+  { model_type: 'granitemoe_swa', num_local_experts: 3, shared_intermediate_size: 48 },
+  { model_type: 'granitemoe_swa', num_local_experts: 3, shared_intermediate_size: 0 },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
