@@ -793,6 +793,20 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             **SHAPE, moe_num_experts=4, moe_k=2, moe_intermediate_size=8
         )
     ),
+    # Layers without a window have no rotary embedding.
+    "exaone-moe": lambda: transformers.ExaoneMoeForCausalLM(
+        transformers.ExaoneMoeConfig(
+            **SHAPE,
+            sliding_window=WINDOW,
+            sliding_window_pattern="LG",
+            layer_types=["sliding_attention", "full_attention"],
+            rms_norm_eps=0.01,
+            num_experts=4,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            num_shared_experts=2,
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(

@@ -31,6 +31,7 @@ CASES = {
     },
     "granite-moe-swa": {},
     "granite-shared-swa": {},
+    "exaone-moe": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
     "gemma3n": {},

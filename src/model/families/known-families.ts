@@ -2,7 +2,7 @@ import { APERTUS } from './apertus.ts';
 import { COHERES } from './cohere.ts';
 import { DEEPSEEKS } from './deepseek.ts';
 import { ERNIES } from './ernie.ts';
-import { EXAONE4 } from './exaone.ts';
+import { EXAONES } from './exaone.ts';
 import { FALCONS } from './falcon.ts';
 import { FALCON_H1 } from './falcon-h1.ts';
 import type { Family, KnownFamily } from './family.ts';
@@ -52,7 +52,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...DEEPSEEKS,
   ...GLMS,
   ...ERNIES,
-  EXAONE4,
+  ...EXAONES,
   SEED_OSS,
   STARCODER2,
   ...STABLELMS,

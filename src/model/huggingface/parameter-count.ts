@@ -147,12 +147,14 @@ function countExperts(
   hiddenSize: number,
   { tensors, gatesMlp }: Family,
 ): number {
-  const hasShare = (tensors.layer.experts?.shared?.share ?? null) !== null;
+  const { shared: names, correction } = tensors.layer.experts ?? {};
+  const hasShare = (names?.share ?? null) !== null;
+  const corrections = Number((correction ?? null) !== null);
   const { count, intermediateSize, sharedSize, bias } = experts;
   const shared =
     sharedSize === null
       ? 0
       : Number(hasShare) * hiddenSize + mlp(hiddenSize, sharedSize, bias, gatesMlp);
   const each = mlp(hiddenSize, intermediateSize, bias, gatesMlp);
-  return count * (hiddenSize + Number(bias) + each) + shared;
+  return count * (hiddenSize + Number(bias) + corrections + each) + shared;
 }

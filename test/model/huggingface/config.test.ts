@@ -752,6 +752,14 @@ test.each([
   ],
   [{ model_type: 'granite_swa', layer_rope_theta: [0, -1, 1] }, 'configuration: layer_rope_theta'],
   [{ model_type: 'granitemoe_swa', num_local_experts: 0 }, '2 experts for a token are more than'],
+  [
+    { model_type: 'exaone_moe', num_shared_experts: 0 },
+    'exaone_moe without an expert that all tokens share is not supported',
+  ],
+  [
+    { model_type: 'exaone_moe', sliding_window_pattern: 'LLLG' },
+    'sliding_window_pattern "LLLG" is not supported',
+  ],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [
     { model_type: 'llama4_text', no_rope_layer_interval: 2, floor_scale: 1 },

@@ -78,6 +78,14 @@ test.each([
   { model_type: 'granite_swa' },
   { model_type: 'granitemoe_swa', num_local_experts: 3, shared_intermediate_size: 48 },
   { model_type: 'granitemoe_swa', num_local_experts: 3, shared_intermediate_size: 0 },
+  {
+    model_type: 'exaone_moe',
+    num_experts: 3,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 8,
+    first_k_dense_replace: 1,
+    num_shared_experts: 2,
+  },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
