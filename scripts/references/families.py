@@ -807,6 +807,17 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             num_shared_experts=2,
         )
     ),
+    "bamba": lambda: transformers.BambaForCausalLM(
+        transformers.BambaConfig(
+            **{**SHAPE, "num_hidden_layers": 3, "hidden_size": 64, "num_attention_heads": 2},
+            attn_layer_indices=[1],
+            mamba_n_heads=4,
+            mamba_n_groups=2,
+            mamba_d_state=16,
+            rms_norm_eps=0.01,
+            rope_parameters={"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5},
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(
@@ -939,8 +950,9 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-# With the usual seed, rounding has a router pick another expert; of Falcon-H1 and LFM3, other seeds exceed the
-# bounds of quantized logits (LFM3: three of the first six, in int8 by up to a fifth, in int4 by two fifths).
+# With the usual seed, rounding has a router pick another expert; of Falcon-H1, LFM3 and Bamba, other seeds exceed the
+# bounds of quantized logits (LFM3: three of the first six, in int8 by up to a fifth, in int4 by two fifths; Bamba: two of
+# the first five, in int8 by up to two and a half times).
 SEEDS = {
     "deepseek-v3": 1,
     "deepseek-v2-lite": 1,
@@ -951,6 +963,7 @@ SEEDS = {
     "qwen3.5-moe": 4,
     "lfm2-moe": 3,
     "lfm3": 1,
+    "bamba": 1,
     "nemotron-h-moe": 2,
     "falcon-h1": 1,
     "falcon-h1-norm": 1,

@@ -32,6 +32,7 @@ CASES = {
     "granite-moe-swa": {},
     "granite-shared-swa": {},
     "exaone-moe": {},
+    "bamba": {"attn_rotary_emb": 16},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
     "gemma3n": {},

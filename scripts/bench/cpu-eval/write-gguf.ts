@@ -24,6 +24,7 @@ const NO_TRAITS = {
   'two norms': false,
   correction: false,
   'unshared experts': false,
+  'finetuned rope': false,
 };
 
 /** Fields of config.json whose values our graphs fold into others. */

@@ -1,4 +1,5 @@
 import type { Family, KnownFamily } from './family.ts';
+import type { SelectiveScanNames } from './recurrence.ts';
 import { EXPERTS, LLAMA, withLayer } from './llama.ts';
 
 const GRANITE: Family = {
@@ -48,6 +49,17 @@ const SHARED_NAMES = {
 
 const WITH_SHARED_EXPERT = withLayer({ experts: { ...GRANITE_EXPERTS, shared: SHARED_MLP } });
 
+/** Bamba's too. */
+export const MAMBA_TENSORS: SelectiveScanNames = {
+  input: 'mamba.in_proj',
+  convolution: 'mamba.conv1d',
+  decay: 'mamba.A_log',
+  stepBias: 'mamba.dt_bias',
+  skip: 'mamba.D',
+  norm: 'mamba.norm',
+  output: 'mamba.out_proj',
+};
+
 const HYBRID: Family = {
   ...GRANITE,
   modelType: 'granitemoehybrid',
@@ -57,15 +69,7 @@ const HYBRID: Family = {
     kind: 'selective scan',
     // The second since Transformers 5.
     layerTypes: ['mamba', 'linear_attention'],
-    tensors: {
-      input: 'mamba.in_proj',
-      convolution: 'mamba.conv1d',
-      decay: 'mamba.A_log',
-      stepBias: 'mamba.dt_bias',
-      skip: 'mamba.D',
-      norm: 'mamba.norm',
-      output: 'mamba.out_proj',
-    },
+    tensors: MAMBA_TENSORS,
   },
 };
 

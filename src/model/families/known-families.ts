@@ -1,4 +1,5 @@
 import { APERTUS } from './apertus.ts';
+import { BAMBA } from './bamba.ts';
 import { COHERES } from './cohere.ts';
 import { DEEPSEEKS } from './deepseek.ts';
 import { ERNIES } from './ernie.ts';
@@ -67,6 +68,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...NEMOTRON_HS,
   FALCON_H1,
   MAMBA2,
+  BAMBA,
   WHISPER,
 ];
 

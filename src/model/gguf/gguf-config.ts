@@ -36,6 +36,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     'unshared experts': experts && number('expert_shared_feed_forward_length') === undefined,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
     correction: hasTensor(file, 'exp_probs_b.bias'),
+    'finetuned rope': metadata.boolean(key('rope.scaling.finetuned')) === true,
   };
   const architecture = architectureOf(name, traits, path);
   // Those that predict further tokens are the last.

@@ -202,7 +202,7 @@ export const configSchema = z.looseObject({
   parallel_attn: z.boolean().default(true),
   do_layer_norm_before: z.boolean().default(true),
   word_embed_proj_dim: width.nullish(),
-  // LFM2: layers that attend, where `layer_types` is left out, and its convolutions.
+  // LFM2 and Bamba: layers that attend, where `layer_types` is left out, and its convolutions.
   full_attn_idxs: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
   conv_L_cache: count.nullish(),
   conv_bias: z.boolean().default(false),

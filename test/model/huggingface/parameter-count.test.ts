@@ -86,6 +86,13 @@ test.each([
     first_k_dense_replace: 1,
     num_shared_experts: 2,
   },
+  {
+    model_type: 'bamba',
+    attn_layer_indices: [1],
+    mamba_n_heads: 4,
+    mamba_d_head: 'auto',
+    mamba_d_state: 16,
+  },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
