@@ -818,6 +818,33 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             rope_parameters={"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5},
         )
     ),
+    "dots1": lambda: transformers.Dots1ForCausalLM(
+        transformers.Dots1Config(
+            **SHAPE,
+            sliding_window=WINDOW,
+            max_window_layers=1,
+            rms_norm_eps=0.01,
+            n_routed_experts=4,
+            n_shared_experts=2,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            first_k_dense_replace=1,
+            norm_topk_prob=True,
+            routed_scaling_factor=1.5,
+        )
+    ),
+    # As published: no layer has a window.
+    "dots1-full": lambda: transformers.Dots1ForCausalLM(
+        transformers.Dots1Config(
+            **SHAPE,
+            rms_norm_eps=0.01,
+            n_routed_experts=4,
+            n_shared_experts=1,
+            num_experts_per_tok=2,
+            moe_intermediate_size=8,
+            first_k_dense_replace=1,
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(
@@ -964,6 +991,7 @@ SEEDS = {
     "lfm2-moe": 3,
     "lfm3": 1,
     "bamba": 1,
+    "dots1": 1,
     "nemotron-h-moe": 2,
     "falcon-h1": 1,
     "falcon-h1-norm": 1,

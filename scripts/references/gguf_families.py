@@ -33,6 +33,7 @@ CASES = {
     "granite-shared-swa": {},
     "exaone-moe": {},
     "bamba": {"attn_rotary_emb": 16},
+    "dots1-full": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
     "gemma3n": {},

@@ -2,6 +2,7 @@ import { APERTUS } from './apertus.ts';
 import { BAMBA } from './bamba.ts';
 import { COHERES } from './cohere.ts';
 import { DEEPSEEKS } from './deepseek.ts';
+import { DOTS1 } from './dots.ts';
 import { ERNIES } from './ernie.ts';
 import { EXAONES } from './exaone.ts';
 import { FALCONS } from './falcon.ts';
@@ -51,6 +52,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   GPT_OSS,
   ...COHERES,
   ...DEEPSEEKS,
+  DOTS1,
   ...GLMS,
   ...ERNIES,
   ...EXAONES,

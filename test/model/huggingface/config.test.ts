@@ -760,6 +760,20 @@ test.each([
     { model_type: 'exaone_moe', sliding_window_pattern: 'LLLG' },
     'sliding_window_pattern "LLLG" is not supported',
   ],
+  [
+    { model_type: 'dots1', n_routed_experts: 4, num_experts_per_tok: 2 },
+    'dots1 without an expert that all tokens share is not supported',
+  ],
+  [
+    {
+      model_type: 'dots1',
+      n_routed_experts: 4,
+      n_shared_experts: 1,
+      num_experts_per_tok: 2,
+      scoring_func: 'softmax',
+    },
+    'scoring_func "softmax" is not supported (supported: sigmoid)',
+  ],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [
     { model_type: 'llama4_text', no_rope_layer_interval: 2, floor_scale: 1 },

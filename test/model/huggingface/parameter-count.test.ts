@@ -93,6 +93,14 @@ test.each([
     mamba_d_head: 'auto',
     mamba_d_state: 16,
   },
+  {
+    model_type: 'dots1',
+    n_routed_experts: 3,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 8,
+    n_shared_experts: 2,
+    attention_bias: true,
+  },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
