@@ -311,6 +311,21 @@ def granite_moe_swa(**config) -> PreTrainedModel:
     )
 
 
+def afmoe(**config) -> PreTrainedModel:
+    fields = {
+        **SHAPE,
+        "head_dim": 32,
+        "sliding_window": WINDOW,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "rms_norm_eps": 0.01,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 8,
+        "route_scale": 1.5,
+    }
+    return transformers.AfmoeForCausalLM(transformers.AfmoeConfig(**{**fields, **config}))
+
+
 def minicpm(**config) -> PreTrainedModel:
     """Granite computes the same by other names: see RENAMED."""
     shape = {**SHAPE, **config}
@@ -845,6 +860,11 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             first_k_dense_replace=1,
         )
     ),
+    # As llama.cpp knows them: every fourth layer has no window.
+    "afmoe": lambda: afmoe(
+        num_hidden_layers=4, layer_types=None, num_dense_layers=3, mup_enabled=True
+    ),
+    "afmoe-plain": lambda: afmoe(num_dense_layers=0, num_shared_experts=1, tie_word_embeddings=True),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(
@@ -991,6 +1011,8 @@ SEEDS = {
     "lfm2-moe": 3,
     "lfm3": 1,
     "bamba": 1,
+    "afmoe-plain": 2,
+    "afmoe": 1,
     "dots1": 1,
     "nemotron-h-moe": 2,
     "falcon-h1": 1,

@@ -34,6 +34,7 @@ CASES = {
     "exaone-moe": {},
     "bamba": {"attn_rotary_emb": 16},
     "dots1-full": {},
+    "afmoe": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
     "gemma3n": {},

@@ -1,3 +1,4 @@
+import { AFMOES } from './afmoe.ts';
 import { APERTUS } from './apertus.ts';
 import { BAMBA } from './bamba.ts';
 import { COHERES } from './cohere.ts';
@@ -53,6 +54,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...COHERES,
   ...DEEPSEEKS,
   DOTS1,
+  ...AFMOES,
   ...GLMS,
   ...ERNIES,
   ...EXAONES,

@@ -774,6 +774,18 @@ test.each([
     },
     'scoring_func "softmax" is not supported (supported: sigmoid)',
   ],
+  [
+    { model_type: 'afmoe', attention_bias: true },
+    'attention_bias of attention with gates is not supported (supported: false)',
+  ],
+  [
+    { model_type: 'afmoe', score_func: 'softmax' },
+    'scoring_func "softmax" is not supported (supported: sigmoid)',
+  ],
+  [
+    { model_type: 'afmoe', num_shared_experts: 0 },
+    'afmoe without an expert that all tokens share is not supported',
+  ],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [
     { model_type: 'llama4_text', no_rope_layer_interval: 2, floor_scale: 1 },

@@ -101,6 +101,12 @@ test.each([
     n_shared_experts: 2,
     attention_bias: true,
   },
+  {
+    model_type: 'afmoe',
+    num_experts: 3,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 8,
+  },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
