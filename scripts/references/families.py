@@ -865,6 +865,21 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         num_hidden_layers=4, layer_types=None, num_dense_layers=3, mup_enabled=True
     ),
     "afmoe-plain": lambda: afmoe(num_dense_layers=0, num_shared_experts=1, tie_word_embeddings=True),
+    "cwm": lambda: transformers.CwmForCausalLM(
+        transformers.CwmConfig(
+            **{**SHAPE, "eos_token_id": [2, 3]},
+            head_dim=32,
+            sliding_window=WINDOW,
+            layer_types=["full_attention", "sliding_attention"],
+            rope_parameters={
+                "rope_type": "llama3",
+                "factor": 4.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                **ROPE,
+            },
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(

@@ -2,6 +2,7 @@ import { AFMOES } from './afmoe.ts';
 import { APERTUS } from './apertus.ts';
 import { BAMBA } from './bamba.ts';
 import { COHERES } from './cohere.ts';
+import { CWM } from './cwm.ts';
 import { DEEPSEEKS } from './deepseek.ts';
 import { DOTS1 } from './dots.ts';
 import { ERNIES } from './ernie.ts';
@@ -55,6 +56,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...DEEPSEEKS,
   DOTS1,
   ...AFMOES,
+  CWM,
   ...GLMS,
   ...ERNIES,
   ...EXAONES,

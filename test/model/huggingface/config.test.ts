@@ -220,6 +220,14 @@ describe('defaults of a family', () => {
         tieWordEmbeddings: true,
       },
     ],
+    [
+      { model_type: 'cwm', num_hidden_layers: 5, max_position_embeddings: 65_536 },
+      {
+        ropeTheta: 1_000_000,
+        slidingWindows: [null, 8192, 8192, 8192, null],
+        queryKeyValueBias: false,
+      },
+    ],
     [{ model_type: 'granite' }, { attentionScale: 1, embeddingScale: 1, logitScale: 1 }],
     [
       { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 99 },

@@ -107,6 +107,7 @@ test.each([
     num_experts_per_tok: 2,
     moe_intermediate_size: 8,
   },
+  { model_type: 'cwm', head_dim: 32 },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
