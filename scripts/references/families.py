@@ -880,6 +880,15 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             },
         )
     ),
+    "helium": lambda: transformers.HeliumForCausalLM(
+        transformers.HeliumConfig(
+            **SHAPE,
+            head_dim=16,
+            attention_bias=True,
+            mlp_bias=True,
+            rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(

@@ -17,6 +17,7 @@ import { GLMS } from './glm.ts';
 import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
+import { HELIUM } from './helium.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
@@ -67,6 +68,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...FALCONS,
   OPT,
   APERTUS,
+  HELIUM,
   HUNYUAN,
   ...LFMS,
   ...MINICPMS,
