@@ -889,6 +889,16 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             rope_parameters={"rope_type": "default", "rope_theta": 1000.0},
         )
     ),
+    "vaultgemma": lambda: transformers.VaultGemmaForCausalLM(
+        transformers.VaultGemmaConfig(
+            **SHAPE,
+            head_dim=32,
+            query_pre_attn_scalar=24,
+            sliding_window=WINDOW,
+            attn_logit_softcapping=2.0,
+            final_logit_softcapping=2.0,
+        )
+    ),
     "olmo2": lambda: transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SHAPE)),
     "olmo3": lambda: transformers.Olmo3ForCausalLM(
         transformers.Olmo3Config(

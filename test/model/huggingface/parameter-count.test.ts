@@ -109,6 +109,7 @@ test.each([
   },
   { model_type: 'cwm', head_dim: 32 },
   { model_type: 'helium', head_dim: 32, attention_bias: true },
+  { model_type: 'vaultgemma' },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
