@@ -40,7 +40,7 @@ export function rejectUnsupported(
   if (attentionGates !== undefined && hf.attention_bias) {
     reject('attention_bias of attention with gates', 'false');
   }
-  if (!hf.use_attention_gate || !hf.use_sandwich_norm) {
+  if (attentionGates !== undefined && !(hf.use_attention_gate && hf.use_sandwich_norm)) {
     reject('LFM3 without use_attention_gate or use_sandwich_norm', 'both');
   }
   if (hf.sparse_config) reject('sparse_config', 'attention to all tokens');
