@@ -1031,9 +1031,9 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-# With the usual seed, rounding has a router pick another expert; of Falcon-H1, LFM3 and Bamba, other seeds exceed the
-# bounds of quantized logits (LFM3: three of the first six, in int8 by up to a fifth, in int4 by two fifths; Bamba: two of
-# the first five, in int8 by up to two and a half times).
+# With the usual seed, rounding has a router pick another expert. Others exceed the bounds of quantized logits with some
+# seeds, Falcon-H1 and these: LFM3 with three of six, by two fifths at most; Bamba with two of five, by 2.5 times;
+# dots.llm1 with one of two, by a tenth; AFMoE with two of five, and without its factor with two of three, by two thirds.
 SEEDS = {
     "deepseek-v3": 1,
     "deepseek-v2-lite": 1,
