@@ -24,6 +24,17 @@ CASES = {
     "qwen3-moe-sparse": {},
     "olmoe": {},
     "granite-moe": {},
+    # Thetas of layers are not read.
+    "granite-swa": {
+        "no_rope_layers": [1, 0, 1],
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
+    },
+    "granite-moe-swa": {},
+    "granite-shared-swa": {},
+    "exaone-moe": {},
+    "bamba": {"attn_rotary_emb": 16},
+    "dots1-full": {},
+    "afmoe": {},
     "gpt-oss-mxfp4-limit": {},
     "gemma": {},
     "gemma3n": {},

@@ -18,7 +18,14 @@ const FILE_TYPE: Readonly<Record<GgufType, number>> = { q4_0: 2, q8_0: 7 };
 /** llama.cpp's kinds of tokens. */
 const TOKEN_TYPE = { normal: 1, control: 3, added: 4 } as const;
 
-const NO_TRAITS = { windows: false, experts: false, 'two norms': false, correction: false };
+const NO_TRAITS = {
+  windows: false,
+  experts: false,
+  'two norms': false,
+  correction: false,
+  'unshared experts': false,
+  'finetuned rope': false,
+};
 
 /** Fields of config.json whose values our graphs fold into others. */
 const foldedFields = z.looseObject({

@@ -53,6 +53,14 @@ export interface SharedExpertNames {
   readonly share: string | null;
 }
 
+/** The matrix whose sigmoids gate attention's output. */
+export interface AttentionGates {
+  /** Name, relative to the layer, without `.weight`. */
+  readonly tensor: string;
+  /** Whether each head has one gate, or each of its dimensions. */
+  readonly per: 'head' | 'dimension';
+}
+
 /** Names of what a layer has between attention and its MLP to attend to an encoder's output, as below. */
 export interface CrossAttentionNames {
   readonly norm: string;
@@ -95,10 +103,10 @@ export interface LayerTensorNames {
 
 /**
  * Which layers attend to `sliding_window` tokens only, where config.json has no `layer_types`: all of
- * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but every
- * `sliding_window_pattern`-th.
+ * them; with the flag `use_sliding_window` those from `max_window_layers` on; or all but the last or the first of
+ * every `sliding_window_pattern`.
  */
-export type WindowRule = 'all' | 'flag' | 'pattern';
+export type WindowRule = 'all' | 'flag' | 'pattern' | 'pattern, whole first';
 
 /**
  * Rotary frequencies of layers with a sliding window: those of all layers, or others that are not scaled;
@@ -147,6 +155,8 @@ export interface Family {
   readonly normalizesTurnedHeads?: true;
   /** Queries have as many values more, head by head after its own: sigmoids of them gate attention's output. */
   readonly gatesAttention?: true;
+  /** The same by a matrix of their own, without a bias. */
+  readonly attentionGates?: AttentionGates;
   /** Left out where layers are alike. */
   readonly varied?: VariedLayers;
   /** Null where no layer has experts. */

@@ -51,6 +51,17 @@ export const GEMMAS: readonly KnownFamily[] = [
   {
     family: {
       ...GEMMA2,
+      modelType: 'vaultgemma',
+      tensors: {
+        ...LLAMA.tensors,
+        layer: { ...LLAMA_LAYER, mlpNorm: 'pre_feedforward_layernorm' },
+      },
+    },
+    gguf: null,
+  },
+  {
+    family: {
+      ...GEMMA2,
       modelType: 'gemma3_text',
       windowRope: 'unscaled',
       // All that configurations inside of multimodal models leave out.

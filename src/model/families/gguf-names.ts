@@ -1,5 +1,11 @@
 /** Properties of a GGUF file that set it apart from others of its architecture. */
-export type GgufTrait = 'windows' | 'experts' | 'two norms' | 'correction';
+export type GgufTrait =
+  | 'windows'
+  | 'experts'
+  | 'unshared experts'
+  | 'two norms'
+  | 'correction'
+  | 'finetuned rope';
 
 /** A decoder's size, by what its configuration depends on. */
 export interface DecoderSize {

@@ -1,4 +1,5 @@
 import type { Family, KnownFamily } from './family.ts';
+import type { SelectiveScanNames } from './recurrence.ts';
 import { EXPERTS, LLAMA, withLayer } from './llama.ts';
 
 const GRANITE: Family = {
@@ -48,6 +49,17 @@ const SHARED_NAMES = {
 
 const WITH_SHARED_EXPERT = withLayer({ experts: { ...GRANITE_EXPERTS, shared: SHARED_MLP } });
 
+/** Bamba's too. */
+export const MAMBA_TENSORS: SelectiveScanNames = {
+  input: 'mamba.in_proj',
+  convolution: 'mamba.conv1d',
+  decay: 'mamba.A_log',
+  stepBias: 'mamba.dt_bias',
+  skip: 'mamba.D',
+  norm: 'mamba.norm',
+  output: 'mamba.out_proj',
+};
+
 const HYBRID: Family = {
   ...GRANITE,
   modelType: 'granitemoehybrid',
@@ -57,15 +69,7 @@ const HYBRID: Family = {
     kind: 'selective scan',
     // The second since Transformers 5.
     layerTypes: ['mamba', 'linear_attention'],
-    tensors: {
-      input: 'mamba.in_proj',
-      convolution: 'mamba.conv1d',
-      decay: 'mamba.A_log',
-      stepBias: 'mamba.dt_bias',
-      skip: 'mamba.D',
-      norm: 'mamba.norm',
-      output: 'mamba.out_proj',
-    },
+    tensors: MAMBA_TENSORS,
   },
 };
 
@@ -81,6 +85,71 @@ const GRANITE_HYBRID_MOE: Family = {
   names: SHARED_NAMES,
   experts: GRANITE_MOE.experts,
   tensors: WITH_SHARED_EXPERT,
+};
+
+const WITH_WINDOWS = {
+  slidingWindow: 'pattern, whole first',
+  defaults: {
+    ...GRANITE.defaults,
+    rms_norm_eps: 1e-5,
+    tie_word_embeddings: true,
+    sliding_window: 128,
+    sliding_window_pattern: 4,
+  },
+} as const;
+
+const SINKS = 'self_attn.sinks';
+
+/** Attention sinks, and windows in most layers. */
+const GRANITE_SWA: Family = {
+  ...GRANITE,
+  ...WITH_WINDOWS,
+  modelType: 'granite_swa',
+  tensors: withLayer({ sinks: SINKS }),
+};
+
+const SWA_EXPERTS = {
+  ...EXPERTS,
+  router: 'block_sparse_moe.router',
+  gate: 'block_sparse_moe.experts.*.gate_proj',
+  up: 'block_sparse_moe.experts.*.up_proj',
+  down: 'block_sparse_moe.experts.*.down_proj',
+};
+
+const GRANITE_MOE_SWA: Family = {
+  ...GRANITE_MOE,
+  ...WITH_WINDOWS,
+  modelType: 'granitemoe_swa',
+  names: SHARED_NAMES,
+  defaults: { ...GRANITE_MOE.defaults, ...WITH_WINDOWS.defaults },
+  experts: {
+    normalizesShares: 'always',
+    scoring: 'softmax',
+    bias: false,
+    stacked: {
+      gateUp: 'block_sparse_moe.experts.gate_up_proj',
+      down: 'block_sparse_moe.experts.down_proj',
+      gateUpBias: null,
+      downBias: null,
+      order: 'rows, gates first',
+    },
+  },
+  tensors: withLayer({ sinks: SINKS, experts: { ...SWA_EXPERTS, shared: SHARED_MLP } }),
+};
+
+const GRANITE_MOE_SWA_ALONE: Family = {
+  ...GRANITE_MOE_SWA,
+  variant: { shared_intermediate_size: 0 },
+  tensors: withLayer({ sinks: SINKS, experts: SWA_EXPERTS }),
+};
+
+const SWA_FILES = { architecture: 'granite_swa', pairsRows: true } as const;
+
+/** Gates and ups of experts are one tensor. */
+const SWA_EXPERTS_OF_FILES = {
+  ...SWA_EXPERTS,
+  gate: null,
+  up: 'block_sparse_moe.experts.*.gate_up_proj',
 };
 
 const HYBRID_FILES = { architecture: 'granitehybrid', pairsRows: true } as const;
@@ -125,5 +194,28 @@ export const GRANITES: readonly KnownFamily[] = [
       tensors: WITH_SHARED_EXPERT,
     },
     gguf: null,
+  },
+  { family: GRANITE_SWA, gguf: SWA_FILES },
+  {
+    family: GRANITE_MOE_SWA_ALONE,
+    gguf: {
+      ...SWA_FILES,
+      ifFileHas: 'unshared experts',
+      extra: () => GRANITE_MOE_SWA_ALONE.variant,
+      form: { tensors: withLayer({ sinks: SINKS, experts: SWA_EXPERTS_OF_FILES }) },
+    },
+  },
+  {
+    family: GRANITE_MOE_SWA,
+    gguf: {
+      ...SWA_FILES,
+      ifFileHas: 'experts',
+      form: {
+        tensors: withLayer({
+          sinks: SINKS,
+          experts: { ...SWA_EXPERTS_OF_FILES, shared: SHARED_MLP },
+        }),
+      },
+    },
   },
 ];

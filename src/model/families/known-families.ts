@@ -1,8 +1,12 @@
+import { AFMOES } from './afmoe.ts';
 import { APERTUS } from './apertus.ts';
+import { BAMBA } from './bamba.ts';
 import { COHERES } from './cohere.ts';
+import { CWM } from './cwm.ts';
 import { DEEPSEEKS } from './deepseek.ts';
+import { DOTS1 } from './dots.ts';
 import { ERNIES } from './ernie.ts';
-import { EXAONE4 } from './exaone.ts';
+import { EXAONES } from './exaone.ts';
 import { FALCONS } from './falcon.ts';
 import { FALCON_H1 } from './falcon-h1.ts';
 import type { Family, KnownFamily } from './family.ts';
@@ -13,6 +17,7 @@ import { GLMS } from './glm.ts';
 import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
+import { HELIUM } from './helium.ts';
 import { HUNYUAN } from './hunyuan.ts';
 import { KIMI_LINEAR } from './kimi-linear.ts';
 import { LFMS } from './lfm.ts';
@@ -51,9 +56,12 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   GPT_OSS,
   ...COHERES,
   ...DEEPSEEKS,
+  DOTS1,
+  ...AFMOES,
+  CWM,
   ...GLMS,
   ...ERNIES,
-  EXAONE4,
+  ...EXAONES,
   SEED_OSS,
   STARCODER2,
   ...STABLELMS,
@@ -61,6 +69,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...FALCONS,
   OPT,
   APERTUS,
+  HELIUM,
   HUNYUAN,
   KIMI_LINEAR,
   ...LFMS,
@@ -69,6 +78,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...NEMOTRON_HS,
   FALCON_H1,
   MAMBA2,
+  BAMBA,
   WHISPER,
 ];
 

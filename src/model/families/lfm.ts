@@ -1,5 +1,5 @@
 import type { Family, KnownFamily } from './family.ts';
-import { LLAMA, NO_BIAS, withLayer } from './llama.ts';
+import { HEAD_NORMS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
 
 /** LFM2: most layers are short convolutions. */
 const LFM2: Family = {
@@ -83,6 +83,41 @@ const LFM2_MOE: Family = {
   },
 };
 
+/** LFM3: some layers that attend have a window, each head a gate, and norms stand before and after both parts. */
+const LFM3: Family = {
+  ...LFM2,
+  modelType: 'lfm3',
+  slidingWindow: 'pattern',
+  windowRope: 'unscaled',
+  attentionGates: { tensor: 'self_attn.gate_proj', per: 'head' },
+  names: { rms_norm_eps: 'norm_eps' },
+  defaults: {
+    rms_norm_eps: 1e-5,
+    head_dim: 128,
+    tie_word_embeddings: true,
+    conv_L_cache: 7,
+    sliding_window: 256,
+    rope_parameters: {
+      full_attention: {
+        rope_type: 'proportional',
+        partial_rotary_factor: 0.5,
+        rope_theta: 1_000_000,
+      },
+      sliding_attention: { rope_type: 'default', rope_theta: 10_000 },
+    },
+  },
+  tensors: {
+    ...LFM2.tensors,
+    layer: {
+      ...LFM2.tensors.layer,
+      headNorms: HEAD_NORMS,
+      attentionOutput: 'self_attn.o_proj',
+      attentionOutputNorm: 'post_operator_norm',
+      mlpOutputNorm: 'post_ffn_norm',
+    },
+  },
+};
+
 export const LFMS: readonly KnownFamily[] = [
   {
     family: LFM2,
@@ -94,4 +129,5 @@ export const LFMS: readonly KnownFamily[] = [
     },
   },
   { family: LFM2_MOE, gguf: null },
+  { family: LFM3, gguf: null },
 ];

@@ -33,8 +33,10 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const traits = {
     windows: window !== undefined,
     experts,
+    'unshared experts': experts && number('expert_shared_feed_forward_length') === undefined,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
     correction: hasTensor(file, 'exp_probs_b.bias'),
+    'finetuned rope': metadata.boolean(key('rope.scaling.finetuned')) === true,
   };
   const architecture = architectureOf(name, traits, path);
   // Those that predict further tokens are the last.
@@ -90,6 +92,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     // A window of 0 is none.
     sliding_window: window || undefined,
     ...slidingLayers(metadata, key('attention.sliding_window_pattern'), layers),
+    no_rope_layers: rotatedFlags(metadata, key('attention.rope_pattern')),
     attn_logit_softcapping: number('attn_logit_softcapping'),
     final_logit_softcapping: number('final_logit_softcapping'),
     embedding_multiplier: number('embedding_scale'),
@@ -134,6 +137,12 @@ function slidingLayers(metadata: GgufMetadata, key: string, layers: number) {
     isSliding ? 'sliding_attention' : 'full_attention',
   );
   return { layer_types: types };
+}
+
+/** By layer, 0 where it has no rotary embedding; undefined if the file says nothing. */
+function rotatedFlags(metadata: GgufMetadata, key: string): number[] | undefined {
+  const pattern = metadata.numbers(key);
+  return pattern && Array.from(pattern, Number);
 }
 
 /** Models that see have images at several layers: as many as files say, the first ones. */

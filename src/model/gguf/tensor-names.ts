@@ -48,6 +48,10 @@ export function tensorPlaces(
     const recurrence = recurrenceOf(config, layer);
     if (attends(config, layer)) {
       addAttention(names, block, add);
+      const { attentionGates } = family;
+      if (attentionGates !== undefined) {
+        add(ofLayer(family, layer, attentionGates.tensor), block('attn_gate'), 'matrix');
+      }
       addLatent(family, (name) => ofLayer(family, layer, name), block, add);
     }
     if (recurrence !== null) {

@@ -1,6 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { atLayer, numOwnParts } from '../huggingface/layer-heads.ts';
-import { layerTensorNames } from '../families/family.ts';
+import { atLayer, numGates, numOwnParts } from '../huggingface/layer-heads.ts';
+import { layerTensorNames, ofLayer } from '../families/family.ts';
 import { fusedParts, type LinearLayer } from './linear.ts';
 
 /** Attention's linear layers: queries, keys and values side by side, and what comes after it. */
@@ -12,13 +12,21 @@ export function attentionLayers(
   const { numHeads, numKvHeads, headDim, hiddenSize, family } = config;
   const names = layerTensorNames(family, layer);
   const prefix = `layers.${layer}.attention`;
+  const { attentionGates } = family;
+  const gates = attentionGates && {
+    tensor: ofLayer(family, layer, attentionGates.tensor),
+    outFeatures: numGates(config),
+  };
   const queries = (family.gatesAttention === true ? 2 : 1) * numHeads;
   const sizes = [queries, numKvHeads, numKvHeads].map((count) => count * headDim);
   return {
     queryKeyValue: {
       name: `${prefix}.qkv`,
       inFeatures: hiddenSize,
-      parts: fusedParts(names.queryKeyValue, sizes).slice(0, numOwnParts(whole, layer)),
+      parts: [
+        ...(gates === undefined ? [] : [gates]),
+        ...fusedParts(names.queryKeyValue, sizes).slice(0, numOwnParts(whole, layer)),
+      ],
       bias: config.queryKeyValueBias,
     },
     output: {

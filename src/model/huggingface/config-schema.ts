@@ -78,6 +78,8 @@ export const configSchema = z.looseObject({
   // SmolLM3: by layer, 0 for no rotary embedding; or n, if every n-th layer has none.
   no_rope_layers: z.array(z.int()).nullish(),
   no_rope_layer_interval: count.nullish(),
+  // Granite with windows: by layer, 0 for no rotary embedding.
+  layer_rope_theta: z.array(z.number().nonnegative()).max(MODEL_LIMITS.layers).nullish(),
   // Llama 4: tokens of chunks that see themselves alone, in layers with rotary embedding; in those without,
   // queries are scaled from a position on.
   attention_chunk_size: count.nullish(),
@@ -200,10 +202,13 @@ export const configSchema = z.looseObject({
   parallel_attn: z.boolean().default(true),
   do_layer_norm_before: z.boolean().default(true),
   word_embed_proj_dim: width.nullish(),
-  // LFM2: layers that attend, where `layer_types` is left out, and its convolutions.
+  // LFM2 and Bamba: layers that attend, where `layer_types` is left out, and its convolutions.
   full_attn_idxs: z.array(z.int()).max(MODEL_LIMITS.layers).nullish(),
   conv_L_cache: count.nullish(),
   conv_bias: z.boolean().default(false),
+  // LFM3's gates of attention, and norms after both parts of a layer.
+  use_attention_gate: z.boolean().default(true),
+  use_sandwich_norm: z.boolean().default(true),
   // Its rule for the width of MLPs.
   block_auto_adjust_ff_dim: z.boolean().default(false),
   block_ffn_dim_multiplier: positive.nullish(),

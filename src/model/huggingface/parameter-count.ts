@@ -1,7 +1,7 @@
 import type { Family } from '../families/family.ts';
 import type { DecoderConfig } from './config.ts';
 import type { ExpertConfig } from './expert-config.ts';
-import { atLayer, numOwnParts } from './layer-heads.ts';
+import { atLayer, numGates, numOwnParts } from './layer-heads.ts';
 import type { LatentAttention } from './latent-config.ts';
 import type { RecurrentConfig } from './recurrent-config.ts';
 
@@ -9,8 +9,7 @@ import type { RecurrentConfig } from './recurrent-config.ts';
 export function countParameters(config: DecoderConfig): number {
   const { hiddenSize, intermediateSizes, vocabSize, headDim } = config;
   const queries = config.numHeads * headDim;
-  const gates = config.family.gatesAttention === true ? queries : 0;
-  const queriesKeysValues = gates + queries + 2 * config.numKvHeads * headDim;
+  const queriesKeysValues = numGates(config) + queries + 2 * config.numKvHeads * headDim;
   const attention =
     config.latent === undefined
       ? countAttention(config, queries, queriesKeysValues)

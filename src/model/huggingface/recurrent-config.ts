@@ -1,4 +1,5 @@
 import type { Family } from '../families/family.ts';
+import type { RecurrenceRules } from '../families/recurrence.ts';
 import { ModelError } from '../model-error.ts';
 import type { HuggingFaceConfig } from './config-schema.ts';
 
@@ -80,7 +81,8 @@ export function parseRecurrence(
   const { isBesideAttention, isInAllLayers = isBesideAttention } = rules;
   const layers = Array.from(
     { length: hf.num_hidden_layers },
-    (_, layer) => isInAllLayers === true || rules.layerTypes.includes(typeOf(hf, layer) ?? ''),
+    (_, layer) =>
+      isInAllLayers === true || rules.layerTypes.includes(typeOf(hf, layer, rules) ?? ''),
   );
   if (!layers.includes(true)) return undefined;
   const config = {
@@ -216,10 +218,14 @@ function checkConvolution({ kernel, channels }: RecurrentConfig, origin: string)
   }
 }
 
-function typeOf(hf: HuggingFaceConfig, layer: number): string | undefined {
+function typeOf(
+  hf: HuggingFaceConfig,
+  layer: number,
+  { layerTypes: [recurrent] }: RecurrenceRules,
+): string | undefined {
   const { layer_types: types, full_attn_idxs: attends, full_attention_interval: interval } = hf;
   if (types) return types[layer];
-  if (attends) return attends.includes(layer) ? 'full_attention' : 'conv';
+  if (attends) return attends.includes(layer) ? 'full_attention' : recurrent;
   if (interval) return (layer + 1) % interval === 0 ? 'full_attention' : 'linear_attention';
   return undefined;
 }

@@ -48,7 +48,8 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
         `${context.headDim} dimensions (supported: even numbers of them)`,
     );
   }
-  const base = full.rope_theta ?? hf.rope_theta ?? DEFAULT_THETA;
+  const base =
+    thetaOfLayers(hf, context.origin) ?? full.rope_theta ?? hf.rope_theta ?? DEFAULT_THETA;
   const theta = stretchedTheta(base, full, rotaryDim);
   const slidingType = typeOf(sliding);
   if (slidingType !== 'default') {
@@ -68,6 +69,24 @@ export function parseRope(hf: HuggingFaceConfig, context: RopeContext): Rope {
     mropeAxes: parseAxes(full, rotaryDim, context.origin),
     maxPositionEmbeddings: reach(scaling, full, hf),
   };
+}
+
+/** Undefined where layers have no list of it. @throws {ModelError} if it has another length, or layers differ */
+function thetaOfLayers(
+  { layer_rope_theta: thetas, num_hidden_layers: numLayers }: HuggingFaceConfig,
+  origin: string,
+): number | undefined {
+  if (!thetas) return undefined;
+  if (thetas.length !== numLayers) {
+    throw new ModelError(
+      `${origin}: layer_rope_theta has ${thetas.length} values for ${numLayers} layers`,
+    );
+  }
+  const [theta, ...others] = new Set(thetas.filter((each) => each !== 0));
+  if (others.length === 0) return theta;
+  throw new ModelError(
+    `${origin}: layer_rope_theta ${theta} and ${others.join(', ')} is not supported (supported: one, and 0)`,
+  );
 }
 
 function parseAxes(

@@ -7,7 +7,8 @@ export function rotatedLayers(
   hf: HuggingFaceConfig,
   { windowRope, slidingWindow }: Family,
 ): boolean[] {
-  const { no_rope_layers: flags, no_rope_layer_interval: interval } = hf;
+  const flags = hf.no_rope_layers ?? hf.layer_rope_theta;
+  const { no_rope_layer_interval: interval } = hf;
   const { position_embedding_type: positions, sliding_window: window } = hf;
   const onlyInWindows = windowRope === 'only' && Boolean(window);
   return Array.from({ length: hf.num_hidden_layers }, (_, layer) => {

@@ -25,5 +25,6 @@ export function isSliding(hf: HuggingFaceConfig, rule: WindowRule, layer: number
   if (type !== undefined) return type === 'sliding_attention';
   if (rule === 'flag') return layer >= (hf.max_window_layers ?? 0);
   const pattern = Number(hf._sliding_window_pattern ?? hf.sliding_window_pattern ?? 0);
-  return rule === 'all' || pattern === 0 || (layer + 1) % pattern !== 0;
+  const place = rule === 'pattern, whole first' ? layer : layer + 1;
+  return rule === 'all' || pattern === 0 || place % pattern !== 0;
 }

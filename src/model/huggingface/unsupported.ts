@@ -10,7 +10,7 @@ const LAYER_TYPES: readonly string[] = ['full_attention', 'sliding_attention', '
 /** @throws {ModelError} naming a field whose value changes what a model computes, and is not built */
 export function rejectUnsupported(
   hf: HuggingFaceConfig,
-  { tensors, recurrence, hasSingleBlocks, normalizesTurnedHeads }: Family,
+  { tensors, recurrence, hasSingleBlocks, normalizesTurnedHeads, attentionGates }: Family,
   origin: string,
 ): void {
   const reject = (what: string, supported: string): never => {
@@ -38,6 +38,12 @@ export function rejectUnsupported(
     reject(`moe_layer_end_index ${last}`, 'experts up to the last layer');
   }
   if (!hf.mla_use_nope) reject('mla_use_nope false', 'attention from latents without positions');
+  if (attentionGates !== undefined && hf.attention_bias) {
+    reject('attention_bias of attention with gates', 'false');
+  }
+  if (attentionGates !== undefined && !(hf.use_attention_gate && hf.use_sandwich_norm)) {
+    reject('LFM3 without use_attention_gate or use_sandwich_norm', 'both');
+  }
   if (hf.sparse_config) reject('sparse_config', 'attention to all tokens');
   if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
   if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {

@@ -206,6 +206,28 @@ describe('defaults of a family', () => {
         tieWordEmbeddings: true,
       },
     ],
+    [
+      {
+        model_type: 'granite_swa',
+        num_hidden_layers: 5,
+        max_position_embeddings: 8192,
+        layer_rope_theta: [0, 77, 77, 77, 0],
+      },
+      {
+        ropeTheta: 77,
+        rotatedLayers: [false, true, true, true, false],
+        slidingWindows: [null, 128, 128, 128, null],
+        tieWordEmbeddings: true,
+      },
+    ],
+    [
+      { model_type: 'cwm', num_hidden_layers: 5, max_position_embeddings: 65_536 },
+      {
+        ropeTheta: 1_000_000,
+        slidingWindows: [null, 8192, 8192, 8192, null],
+        queryKeyValueBias: false,
+      },
+    ],
     [{ model_type: 'granite' }, { attentionScale: 1, embeddingScale: 1, logitScale: 1 }],
     [
       { model_type: 'granitemoehybrid', num_local_experts: 0, shared_intermediate_size: 99 },
@@ -725,6 +747,56 @@ test.each([
   [
     { model_type: 'qwen2_moe', shared_expert_intermediate_size: 0 },
     'qwen2_moe without an expert that all tokens share is not supported',
+  ],
+  [
+    { model_type: 'lfm3', attention_bias: true },
+    'attention_bias of attention with gates is not supported (supported: false)',
+  ],
+  [{ model_type: 'lfm3', use_attention_gate: false }, 'LFM3 without use_attention_gate or'],
+  [{ model_type: 'lfm3', use_sandwich_norm: false }, 'LFM3 without use_attention_gate or'],
+  [
+    { model_type: 'granite_swa', layer_rope_theta: [0, 1e4, 5e5] },
+    'layer_rope_theta 10000 and 500000 is not supported (supported: one, and 0)',
+  ],
+  [
+    { model_type: 'granite_swa', layer_rope_theta: [0, 1e4] },
+    'layer_rope_theta has 2 values for 3 layers',
+  ],
+  [{ model_type: 'granite_swa', layer_rope_theta: [0, -1, 1] }, 'configuration: layer_rope_theta'],
+  [{ model_type: 'granitemoe_swa', num_local_experts: 0 }, '2 experts for a token are more than'],
+  [
+    { model_type: 'exaone_moe', num_shared_experts: 0 },
+    'exaone_moe without an expert that all tokens share is not supported',
+  ],
+  [
+    { model_type: 'exaone_moe', sliding_window_pattern: 'LLLG' },
+    'sliding_window_pattern "LLLG" is not supported',
+  ],
+  [
+    { model_type: 'dots1', n_routed_experts: 4, num_experts_per_tok: 2 },
+    'dots1 without an expert that all tokens share is not supported',
+  ],
+  [
+    {
+      model_type: 'dots1',
+      n_routed_experts: 4,
+      n_shared_experts: 1,
+      num_experts_per_tok: 2,
+      scoring_func: 'softmax',
+    },
+    'scoring_func "softmax" is not supported (supported: sigmoid)',
+  ],
+  [
+    { model_type: 'afmoe', attention_bias: true },
+    'attention_bias of attention with gates is not supported (supported: false)',
+  ],
+  [
+    { model_type: 'afmoe', score_func: 'softmax' },
+    'scoring_func "softmax" is not supported (supported: sigmoid)',
+  ],
+  [
+    { model_type: 'afmoe', num_shared_experts: 0 },
+    'afmoe without an expert that all tokens share is not supported',
   ],
   [{ model_type: 'olmoe', clip_qkv: 8 }, 'clip_qkv 8 is not supported'],
   [

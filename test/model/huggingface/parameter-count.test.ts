@@ -14,7 +14,7 @@ class CountingWeights implements WeightSource {
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
     const values = new Float32Array(shape.reduce((product, dim) => product * dim, 1));
     // Corrections of experts' scores are not trained.
-    if (!name.endsWith('correction_bias')) this.total += values.length;
+    if (!/(expert|correction)_bias$/.test(name)) this.total += values.length;
     return values;
   }
 
@@ -84,6 +84,42 @@ test.each([
   { model_type: 'mamba2', num_heads: 4, head_dim: 32, expand: 2, n_groups: 2, use_bias: true },
   { ...kimiLinear, num_experts: 3, num_experts_per_token: 2, num_shared_experts: 2 },
   { ...kimiLinear, q_lora_rank: 24, num_experts: 8, first_k_dense_replace: 0 },
+  { model_type: 'lfm3', head_dim: 32, layer_types: ['conv', 'full_attention'] },
+  { model_type: 'granite_swa' },
+  { model_type: 'granitemoe_swa', num_local_experts: 3, shared_intermediate_size: 48 },
+  { model_type: 'granitemoe_swa', num_local_experts: 3, shared_intermediate_size: 0 },
+  {
+    model_type: 'exaone_moe',
+    num_experts: 3,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 8,
+    first_k_dense_replace: 1,
+    num_shared_experts: 2,
+  },
+  {
+    model_type: 'bamba',
+    attn_layer_indices: [1],
+    mamba_n_heads: 4,
+    mamba_d_head: 'auto',
+    mamba_d_state: 16,
+  },
+  {
+    model_type: 'dots1',
+    n_routed_experts: 3,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 8,
+    n_shared_experts: 2,
+    attention_bias: true,
+  },
+  {
+    model_type: 'afmoe',
+    num_experts: 3,
+    num_experts_per_tok: 2,
+    moe_intermediate_size: 8,
+  },
+  { model_type: 'cwm', head_dim: 32 },
+  { model_type: 'helium', head_dim: 32, attention_bias: true },
+  { model_type: 'vaultgemma' },
   { model_type: 'gpt2' },
   { model_type: 'gpt_neox' },
 ])('the count is what the graph takes: %o', async (changes) => {
