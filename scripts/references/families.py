@@ -551,7 +551,7 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     ),
     # As E2B: several hidden states of each token, and layers that read the keys of others.
     "gemma3n": gemma3n,
-    # Of which the last tokens have no embeddings of layers of their own.
+    # The last tokens have no embeddings of layers of their own.
     "gemma3n-few": lambda: gemma3n(
         layer_types=["sliding_attention", "full_attention", "full_attention"],
         num_kv_shared_layers=1,

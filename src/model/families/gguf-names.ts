@@ -13,7 +13,7 @@ export interface DecoderSize {
   readonly hidden: number;
   readonly heads: number;
   readonly headDim: number;
-  /** Of each layer that has any. */
+  /** Experts of each layer that has any. */
   readonly experts: number;
   /** Tokens of a sliding window, 0 for none; undefined where the file says nothing. */
   readonly window: number | undefined;

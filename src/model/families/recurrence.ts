@@ -47,7 +47,7 @@ export interface GatedDeltaNames {
   readonly input: readonly string[];
   /** How much each head learns of a token, and how much it forgets: one tensor for each, or one with both. */
   readonly gates: readonly string[];
-  /** Of all channels, or one of queries, of keys and of values. */
+  /** Tensor of all channels, or one of queries, one of keys and one of values. */
   readonly convolution: readonly string[];
   /** Logarithm of what heads forget, in full: [heads], or with `narrow` [1, 1, heads, 1]. */
   readonly decay: string;

@@ -32,7 +32,7 @@ export interface StreamNames {
   readonly correction: string;
   /** [hidden] factors of what the layer's own embedding is gated by; in full. */
   readonly scale: string;
-  /** What is added to attention's output: a product of two narrow matrices (LAuReL, https://arxiv.org/abs/2411.07501). */
+  /** Product of two narrow matrices that is added to attention's output (LAuReL, https://arxiv.org/abs/2411.07501). */
   readonly residual: { readonly down: string; readonly up: string; readonly norm: string };
 }
 

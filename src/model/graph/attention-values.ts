@@ -7,7 +7,7 @@ import { firstWithoutKeys } from './layer-kinds.ts';
 import { splitColumns } from './recurrence.ts';
 import { emitRmsNorm } from './rms-norm.ts';
 
-/** What a layer's product holds, before norms of heads and rotary embedding. */
+/** Parts of a layer's product, before norms of heads and rotary embedding. */
 interface OwnParts {
   readonly queries: string;
   /** Keys and values, side by side. */

@@ -95,7 +95,7 @@ function weightResults(graph: GraphBuilder, prefix: string, results: string, sha
   return graph.node(`${prefix}/Weighted`, 'Mul', [results, weights]);
 }
 
-/** What experts read, [pairs, hidden], times the shares of these pairs. */
+/** Rows that experts read, [pairs, hidden], times the shares of these pairs. */
 function scaleRows(
   graph: GraphBuilder,
   prefix: string,

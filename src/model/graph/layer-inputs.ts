@@ -83,7 +83,7 @@ export function emitLayerInputs(
 }
 
 /**
- * What a layer makes of its own embedding, before its norm: [rows, hidden].
+ * Makes of a layer's own embedding what it adds, before its norm: [rows, hidden].
  * @param value what gates it, [rows, hidden]
  * @param input the layer's part of `emitLayerInputs`, of the same rows
  */

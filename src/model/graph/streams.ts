@@ -129,7 +129,7 @@ export function alternatingStreams(ops: DecoderOps): Streams | null {
     return node(`${value}/Scores`, 'Tanh', node(`${value}/Router`, 'MatMul', normalized, routed));
   }
 
-  /** What the streams are likely to be after a layer. */
+  /** Predicts the streams after a layer. */
   function predict(layer: number, streams: string): string {
     const scored = scores(layer, flat(split(streams).first));
     const weight = matrix(ofLayer(family, layer, prediction), [count * count, count]);
@@ -139,7 +139,7 @@ export function alternatingStreams(ops: DecoderOps): Streams | null {
     return node(`${streams}/Predicted`, 'Add', change, streams);
   }
 
-  /** Those predicted, with what the layer made of the first one. */
+  /** Corrects predicted streams by what the layer made of the first one. */
   function correct(layer: number, predicted: string, active: string, end: string): string {
     const weight = matrix(ofLayer(family, layer, correction), [count, count]);
     const shares = node(`${end}/Shares`, 'MatMul', scores(layer, end), weight);
