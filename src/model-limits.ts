@@ -60,7 +60,7 @@ export const MODEL_LIMITS = {
   heads: 4096,
   headDim: 4096,
   /** Hidden states of each token. */
-  streams: 16,
+  hiddenStates: 16,
   /** Experts of a layer. */
   experts: 4096,
   /** `hidden_size` and `intermediate_size`. */

@@ -147,7 +147,7 @@ export const configSchema = z.looseObject({
   hidden_size_per_layer_input: z.union([width, z.literal(0)]).nullish(),
   vocab_size_per_layer_input: count.max(MODEL_LIMITS.vocabSize).nullish(),
   // Hidden states of each token, and the one that layers compute.
-  altup_num_inputs: count.min(2).max(MODEL_LIMITS.streams).default(4),
+  altup_num_inputs: count.min(2).max(MODEL_LIMITS.hiddenStates).default(4),
   altup_active_idx: z.int().default(0),
   altup_correct_scale: z.boolean().default(true),
   laurel_rank: width.default(64),
