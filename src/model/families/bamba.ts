@@ -1,6 +1,7 @@
+import { FALCON_H1_TENSORS } from './falcon-h1.ts';
 import type { KnownFamily } from './family.ts';
 import { MAMBA_TENSORS } from './granite.ts';
-import { LLAMA, withLayer } from './llama.ts';
+import { LLAMA } from './llama.ts';
 
 /** Bamba: most layers are Mamba-2, half of each head of the others turns. */
 export const BAMBA: KnownFamily = {
@@ -14,14 +15,7 @@ export const BAMBA: KnownFamily = {
       layerTypes: ['linear_attention'],
       tensors: MAMBA_TENSORS,
     },
-    tensors: {
-      ...withLayer({
-        mlpNorm: 'pre_ff_layernorm',
-        gateUp: ['feed_forward.gate_proj', 'feed_forward.up_proj'],
-        down: 'feed_forward.down_proj',
-      }),
-      finalNorm: 'model.final_layernorm',
-    },
+    tensors: FALCON_H1_TENSORS,
   },
   gguf: { architecture: 'granitehybrid', ifFileHas: 'finetuned rope', pairsRows: true },
 };

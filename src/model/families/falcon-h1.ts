@@ -1,5 +1,16 @@
-import type { KnownFamily } from './family.ts';
+import type { Family, KnownFamily } from './family.ts';
+import { MAMBA_TENSORS } from './granite.ts';
 import { LLAMA, withLayer } from './llama.ts';
+
+/** Bamba's too. */
+export const FALCON_H1_TENSORS: Family['tensors'] = {
+  ...withLayer({
+    mlpNorm: 'pre_ff_layernorm',
+    gateUp: ['feed_forward.gate_proj', 'feed_forward.up_proj'],
+    down: 'feed_forward.down_proj',
+  }),
+  finalNorm: 'model.final_layernorm',
+};
 
 /** Attention and Mamba-2 side by side in every layer; factors of most matrices, see multipliers.ts. */
 export const FALCON_H1: KnownFamily = {
@@ -18,24 +29,9 @@ export const FALCON_H1: KnownFamily = {
       kind: 'selective scan',
       isBesideAttention: true,
       layerTypes: ['hybrid'],
-      tensors: {
-        input: 'mamba.in_proj',
-        convolution: 'mamba.conv1d',
-        decay: 'mamba.A_log',
-        stepBias: 'mamba.dt_bias',
-        skip: 'mamba.D',
-        norm: 'mamba.norm',
-        output: 'mamba.out_proj',
-      },
+      tensors: MAMBA_TENSORS,
     },
-    tensors: {
-      ...withLayer({
-        mlpNorm: 'pre_ff_layernorm',
-        gateUp: ['feed_forward.gate_proj', 'feed_forward.up_proj'],
-        down: 'feed_forward.down_proj',
-      }),
-      finalNorm: 'model.final_layernorm',
-    },
+    tensors: FALCON_H1_TENSORS,
   },
   gguf: { architecture: 'falcon-h1', isMlpNormBare: true },
 };

@@ -49,7 +49,7 @@ const SHARED_NAMES = {
 
 const WITH_SHARED_EXPERT = withLayer({ experts: { ...GRANITE_EXPERTS, shared: SHARED_MLP } });
 
-/** Bamba's too. */
+/** Bamba's and Falcon-H1's too. */
 export const MAMBA_TENSORS: SelectiveScanNames = {
   input: 'mamba.in_proj',
   convolution: 'mamba.conv1d',
