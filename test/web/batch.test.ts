@@ -57,15 +57,17 @@ async function seek(page: Page, numSteps: number): Promise<void> {
   );
 }
 
-/** Some requests at once: two that begin alike, one with a grammar, one long. */
-async function load(): Promise<void> {
-  const bodies = [
-    { prompt: 'Once upon a time '.repeat(8), max_tokens: 40, ignore_eos: true },
-    { prompt: 'Once upon a time '.repeat(8), max_tokens: 30, ignore_eos: true },
-    { prompt: 'A list: ', max_tokens: 24, structured_outputs: { regex: '[a-z]{20}' } },
-    { prompt: 'Numbers: 1, 2, 3, 1, 2, 3, ', max_tokens: 50, ignore_eos: true },
-    { prompt: 'Hello', max_tokens: 30, ignore_eos: true },
-  ];
+/** Two that begin alike, one with a grammar, one long. */
+const MIXED = [
+  { prompt: 'Once upon a time '.repeat(8), max_tokens: 40, ignore_eos: true },
+  { prompt: 'Once upon a time '.repeat(8), max_tokens: 30, ignore_eos: true },
+  { prompt: 'A list: ', max_tokens: 24, structured_outputs: { regex: '[a-z]{20}' } },
+  { prompt: 'Numbers: 1, 2, 3, 1, 2, 3, ', max_tokens: 50, ignore_eos: true },
+  { prompt: 'Hello', max_tokens: 30, ignore_eos: true },
+];
+
+/** Asks for all of them at once. */
+async function load(bodies: readonly object[] = MIXED): Promise<void> {
   const answers = bodies.map(async (body, index) => {
     const headers = { 'content-type': 'application/json', 'x-request-id': `load-${index}` };
     const response = await fetch(`${url()}/v1/completions`, {
@@ -272,8 +274,9 @@ test('each request is one bar, from its arrival over its wait to its end', async
   const page = await open(`${url()}/ui/batch`, { viewport: VIEWPORT });
   await page.getByText('engine ready').waitFor();
   const own = await StepStream.open(url());
-  // Five for four places: one waits.
-  await load();
+  // Five for four places: one waits, for longer than requests arrive apart.
+  const prompts = ['One', 'Two', 'Three', 'Four', 'Five'];
+  await load(prompts.map((prompt) => ({ prompt, max_tokens: 200, ignore_eos: true })));
   await settled(page, own, 'requests');
   own.leave();
   await page.getByRole('button', { name: 'All', exact: true }).click();
@@ -308,7 +311,7 @@ test('each request is one bar, from its arrival over its wait to its end', async
   await page.keyboard.press('Enter');
   const panel = page.locator('.batch-request');
   await expect.poll(() => panel.locator('h2').innerText()).toBe('load-3');
-  expect(await panel.innerText()).toMatch(/written\s+50 of 50 tokens/);
+  expect(await panel.innerText()).toMatch(/written\s+200 of 200 tokens/);
 });
 
 test('what is pointed at is what is told, while the picture moves; a click holds it', async () => {
