@@ -26,12 +26,8 @@ export function gateAttention(
   if (family.attentionGates?.per !== 'head') {
     return graph.node(`${attended}/Gated`, 'Mul', [attended, shares]);
   }
-  const shaped = (value: string, last: readonly number[]) => {
-    return graph.node(`${value}/Shaped`, 'Reshape', [
-      value,
-      int64s(graph, `${value}/shape`, -1, ...last),
-    ]);
-  };
+  const shaped = (value: string, last: readonly number[]) =>
+    graph.node(`${value}/Shaped`, 'Reshape', [value, int64s(graph, `${value}/shape`, -1, ...last)]);
   const heads = shaped(attended, [numHeads, headDim]);
   const gated = graph.node(`${attended}/Gated`, 'Mul', [heads, shaped(shares, [numHeads, 1])]);
   return shaped(gated, [numHeads * headDim]);

@@ -1,6 +1,5 @@
 import { int64s } from '../../onnx/int64s.ts';
 import { atLayer, keysOf, numOwnParts } from '../huggingface/layer-heads.ts';
-import { floatData } from '../quantize/float-matrix.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import { firstWithoutKeys } from './layer-kinds.ts';
@@ -71,14 +70,13 @@ export function completedAttention(ops: DecoderOps, attention: DecoderAttention)
 
 /** RMS normalization of each head's values [tokens, kv_heads * head_dim], without weights. */
 function normalizeValues(
-  { graph, config, type }: DecoderOps,
+  { graph, config, norms }: DecoderOps,
   layer: number,
   values: string,
 ): string {
   const { numKvHeads, headDim } = atLayer(config, layer);
   const prefix = `layers.${layer}.attention/Values`;
-  const ones = floatData(type, new Float32Array(headDim).fill(1));
-  const weight = graph.initializer(`${prefix}/ones`, type, [headDim], ones);
+  const weight = norms.ones(headDim);
   const heads = graph.node(`${prefix}/Heads`, 'Reshape', [
     values,
     int64s(graph, `${prefix}/by_head`, -1, numKvHeads, headDim),

@@ -1,3 +1,4 @@
+import { int64s } from '../../onnx/int64s.ts';
 import { ofLayer } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { GatedDelta } from '../huggingface/recurrent-config.ts';
@@ -138,8 +139,7 @@ export function emitGatedDelta(
     groups,
   );
 
-  const shape = (name: string, columns: number) =>
-    graph.initializer(`${read}/${name}`, 'int64', [2], BigInt64Array.of(-1n, BigInt(columns)));
+  const shape = (name: string, columns: number) => int64s(graph, `${read}/${name}`, -1, columns);
   // Not one of those that may multiply by 1 plus their weight.
   const weight = addVector(ops, `${full(names.norm)}.weight`, valueDim);
   const heads = graph.node(`${read}/Heads`, 'Reshape', [read, shape('by_head', valueDim)]);
