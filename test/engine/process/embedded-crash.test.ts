@@ -13,7 +13,8 @@ const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
 const never = new AbortController().signal;
-const MAX_TOKENS = 24;
+// Texts that go on for far longer than this process may be kept from running: they are to be killed midway.
+const MAX_TOKENS = 400;
 
 // With kernels whose results are computed again to the same bits.
 const model = await buildSummit({ cacheDirectory: cache.path, takesEmbeddings: true }, [
@@ -25,7 +26,7 @@ const rows = await tokenRows(model);
 const options: EngineOptions = {
   model,
   maxNumSeqs: 4,
-  maxModelLen: 256,
+  maxModelLen: 512,
   maxNumBatchedTokens: 16,
   threads: 1,
   kvCacheMemory: 2 ** 28,

@@ -108,7 +108,8 @@ describe('a model with states', () => {
     let numTokens = 0;
     const kills = [3, 20];
     let killed: number | undefined;
-    const watched = engineRequest({ promptTokenIds: promptOf(40), maxTokens: 120 });
+    // Goes on for far longer than this process may be kept from running: it is to be killed midway.
+    const watched = engineRequest({ promptTokenIds: promptOf(40), maxTokens: 900 });
     for await (const { tokenIds } of client.generate(watched, never)) {
       numTokens += tokenIds.length;
       const { pid } = client;
