@@ -1,197 +1,13 @@
 // Causal attention over a KV cache.
 //
 // A task has some queries of one head of the cache. For each block of kContextBlock positions it computes
-// scores, each in the order of dimensions; weights values in the order of positions; and merges the
-// block's result with those of the blocks before. All of that is the same for a token that is decoded and
-// for one of a prompt.
-#include "cache.h"
-#include "lanes.h"
+// scores, weights values by them, and merges the block's result with those of the blocks before. All of that is
+// the same for a token that is decoded and for one of a prompt.
+#include "float-attention.h"
+#include "integer-attention.h"
 
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
-
-constexpr float kLowest = -3.0e38f;
-// Tiles whose scores are computed together.
-constexpr size_t kTiles = 4;
-
-// A query, the positions that it sees of the block at hand, and what it has seen so far.
-struct Query {
-  const float *values;
-  float *total;  // [head_width] weighted values
-  size_t first, end;
-  float most, weight;
-};
-
-// Scores of Q queries with the positions of V tiles. What lies `ahead` is asked for meanwhile.
-template <CacheType T, size_t Q, size_t V>
-static inline void scoreTile(const Attention &a, const Query *queries, const uint8_t *tiles, size_t ahead,
-                             float *scores) {
-  const size_t stride = tileBytes(a), step = kTile * elementBytes<T>();
-  F16 sums[Q][V];
-  for (size_t q = 0; q < Q; q++) {
-    for (size_t v = 0; v < V; v++) sums[q][v] = zeros();
-  }
-  const uint8_t *keys = tiles, *next = tiles + ahead;
-  for (size_t dimension = 0; dimension < a.headDim; dimension++, keys += step) {
-    F16 key[V];
-    for (size_t v = 0; v < V; v++) {
-      key[v] = loadCached<T>(keys + v * stride);
-    }
-    // In the order in which they lie there.
-    for (size_t i = 0; i < V * step; i += 64) prefetch(next + i);
-    next += V * step;
-    for (size_t q = 0; q < Q; q++) {
-      const F16 query = splat(queries[q].values[dimension]);
-      for (size_t v = 0; v < V; v++) sums[q][v] = fma(query, key[v], sums[q][v]);
-    }
-  }
-  for (size_t v = 0; v < V; v++) {
-    const F16 scale = T == CacheType::kInt8 ? load(scalesOf(a, tiles + v * stride)) : zeros();
-    for (size_t q = 0; q < Q; q++) {
-      const F16 score = T == CacheType::kInt8 ? mul(sums[q][v], scale) : sums[q][v];
-      store(scores + q * kContextBlock + v * kTile, score);
-    }
-  }
-}
-
-// A few tiles at a time, which share what is read of queries; then those that are left.
-template <CacheType T, size_t Q>
-static inline void scoreRow(const Attention &a, const Query *queries, const uint8_t *tiles, size_t numTiles,
-                            size_t ahead, float *scores) {
-  size_t tile = 0;
-  for (; tile + kTiles <= numTiles; tile += kTiles) {
-    scoreTile<T, Q, kTiles>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
-  }
-  for (; Q > 1 && Q == kQueries && tile + kTiles / 2 <= numTiles; tile += kTiles / 2) {
-    scoreTile<T, Q, kTiles / 2>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
-  }
-  for (; tile < numTiles; tile++) {
-    scoreTile<T, Q, 1>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
-  }
-}
-
-// Queries that are left over are together, too: there are three where three heads share one of the cache.
-template <CacheType T, size_t Q>
-static inline void scoreAll(const Attention &a, const Query *queries, size_t count, const uint8_t *tiles,
-                            size_t numTiles, size_t ahead, float *scores) {
-  for (; count >= Q; count -= Q, queries += Q, scores += Q * kContextBlock) {
-    scoreRow<T, Q>(a, queries, tiles, numTiles, ahead, scores);
-  }
-  if constexpr (Q > 1) scoreAll<T, Q - 1>(a, queries, count, tiles, numTiles, ahead, scores);
-}
-
-// Turns a block's scores into weights. Returns their sum, and the largest score.
-static inline float weigh(const Attention &a, float *scores, size_t first, size_t end, float *most) {
-  const size_t start = first / kLanes * kLanes;
-  // Most vectors have no other positions.
-  const auto seen = [&](size_t at, F16 x, float otherwise) {
-    if (first <= at && at + kLanes <= end) return x;
-    return within(x, first > at ? first - at : 0, end - at, splat(otherwise));
-  };
-  if (a.softcap > 0) {
-    const F16 cap = splat(a.softcap);
-    for (size_t at = start; at < end; at += kLanes) {
-      store(scores + at, mul(cap, hyperbolicTangent(divide(load(scores + at), cap))));
-    }
-  }
-  F16 top = splat(kLowest);
-  for (size_t at = start; at < end; at += kLanes) top = larger(seen(at, load(scores + at), kLowest), top);
-  *most = largest(top);
-  const F16 subtrahend = splat(*most);
-  F16 total = zeros();
-  for (size_t at = start; at < end; at += kLanes) {
-    const F16 weight = seen(at, exponential(sub(load(scores + at), subtrahend)), 0.0f);
-    store(scores + at, weight);
-    total = add(total, weight);
-  }
-  return sum(total);
-}
-
-// Adds V vectors of the values of positions [first, end), weighted, to the results of Q queries.
-template <CacheType T, size_t Q, size_t V>
-static inline void addValues(const Attention &a, const uint8_t *tiles, size_t dimension, const float *weights,
-                             size_t first, size_t end, size_t ahead, float *results) {
-  const size_t stride = tileBytes(a);
-  F16 sums[Q][V];
-  for (size_t q = 0; q < Q; q++) {
-    for (size_t v = 0; v < V; v++) sums[q][v] = load(results + q * a.headWidth() + dimension + v * kLanes);
-  }
-  for (size_t p = first; p < end; p++) {
-    const uint8_t *tile = tiles + p / kTile * stride;
-    const uint8_t *position = tile + (p % kTile * a.headWidth() + dimension) * elementBytes<T>();
-    const float scale = T == CacheType::kInt8 ? scalesOf(a, tile)[p % kTile] : 1.0f;
-    F16 value[V];
-    for (size_t v = 0; v < V; v++) {
-      value[v] = loadCached<T>(position + v * kLanes * elementBytes<T>());
-    }
-    for (size_t i = 0; i < V * kLanes * elementBytes<T>(); i += 64) prefetch(position + i + ahead);
-    for (size_t q = 0; q < Q; q++) {
-      const float weight = weights[q * kContextBlock + p];
-      const F16 factor = splat(T == CacheType::kInt8 ? weight * scale : weight);
-      for (size_t v = 0; v < V; v++) sums[q][v] = fma(factor, value[v], sums[q][v]);
-    }
-  }
-  for (size_t q = 0; q < Q; q++) {
-    for (size_t v = 0; v < V; v++) store(results + q * a.headWidth() + dimension + v * kLanes, sums[q][v]);
-  }
-}
-
-template <CacheType T, size_t Q>
-static inline void addAll(const Attention &a, const uint8_t *tiles, const float *weights, size_t first,
-                          size_t end, size_t ahead, float *results) {
-  if (first >= end) return;
-  size_t dimension = 0;
-  for (; dimension + 4 * kLanes <= a.headWidth(); dimension += 4 * kLanes) {
-    addValues<T, Q, 4>(a, tiles, dimension, weights, first, end, ahead, results);
-  }
-  for (; dimension < a.headWidth(); dimension += kLanes) {
-    addValues<T, Q, 1>(a, tiles, dimension, weights, first, end, ahead, results);
-  }
-}
-
-// Values of one query. Not inline: copies of it would make the library larger.
-template <CacheType T>
-__attribute__((noinline)) static void addOne(const Attention &a, const uint8_t *tiles, const float *weights,
-                                             size_t first, size_t end, size_t ahead, float *results) {
-  addAll<T, 1>(a, tiles, weights, first, end, ahead, results);
-}
-
-// The weighted values of a block, of Q queries. Queries see different positions: those that all see are
-// computed together, the others in turn, so that what one does not see can't reach it, not even a value
-// that is not a number.
-template <CacheType T, size_t Q>
-static inline void valueRow(const Attention &a, const uint8_t *tiles, const Query *queries,
-                            const float *weights, size_t ahead, float *results) {
-  const size_t width = a.headWidth();
-  size_t first = queries[0].first, end = queries[0].end;
-  for (size_t q = 1; q < Q; q++) {
-    first = queries[q].first > first ? queries[q].first : first;
-    end = queries[q].end < end ? queries[q].end : end;
-  }
-  if (end < first) end = first;
-  memset(results, 0, Q * width * sizeof(float));
-  for (size_t q = 0; q < Q && Q > 1; q++) {
-    const size_t before = queries[q].end < first ? queries[q].end : first;
-    addOne<T>(a, tiles, weights + q * kContextBlock, queries[q].first, before, 0, results + q * width);
-  }
-  if constexpr (Q > 1) {
-    addAll<T, Q>(a, tiles, weights, first, end, ahead, results);
-  } else {
-    addOne<T>(a, tiles, weights, first, end, ahead, results);
-  }
-  for (size_t q = 0; q < Q && Q > 1; q++) {
-    addOne<T>(a, tiles, weights + q * kContextBlock, end, queries[q].end, 0, results + q * width);
-  }
-}
-
-template <CacheType T, size_t Q>
-static inline void valueAll(const Attention &a, const uint8_t *values, const Query *queries, size_t count,
-                            const float *weights, size_t ahead, float *results) {
-  for (; count >= Q; count -= Q, queries += Q, weights += Q * kContextBlock, results += Q * a.headWidth()) {
-    valueRow<T, Q>(a, values, queries, weights, ahead, results);
-  }
-  if constexpr (Q > 1) valueAll<T, Q - 1>(a, values, queries, count, weights, ahead, results);
-}
 
 // Takes a block's result, relative to its own largest score, into what a query has seen so far. Not
 // inline: it is called once a block, and copies of it would make the library larger.
@@ -235,100 +51,125 @@ __attribute__((noinline)) static size_t queriesOf(const Attention &a, const Atte
   return count;
 }
 
-// Attends to a cache of type T; where there is a `packed` one, to that, a block of which becomes floats in turn.
-template <CacheType T>
-static void attendTo(const Attention &a, const AttentionTask &task, const Attention *packed = nullptr,
-                     float *unpacked = nullptr) {
+// What computes a block, whose queries it may change, and leaves results.
+using Compute = void (*)(const Attention &, const Block &, Query *, void *state);
+
+// Attends block by block. Not inline: copies of it would make the library larger.
+__attribute__((noinline)) static void attendBlocks(const Attention &a, const AttentionTask &task, size_t ahead,
+                                                   Compute compute, void *state) {
   const AttentionGroup &group = *task.group;
-  const size_t headWidth = a.headWidth(), perHead = a.queriesPerHead();
-  const Attention &cached = packed ? *packed : a;
-  const uint8_t *keys = tilesOf(cached, group, group.keys, task.row, task.kvHead);
-  const uint8_t *values = tilesOf(cached, group, group.values, task.row, task.kvHead);
-  const size_t numQueries = task.numTokens * perHead;
-  // The next head has the same block where it begins: likely the next task's, of this or another row.
-  // Several tokens compute for longer than that is worth.
-  const size_t ahead = task.numTokens == 1 && !packed ? group.capacity / kTile * tileBytes(a) : 0;
+  const size_t headWidth = a.headWidth();
+  const uint8_t *keys = tilesOf(a, group, group.keys, task.row, task.kvHead);
+  const uint8_t *values = tilesOf(a, group, group.values, task.row, task.kvHead);
+  const size_t numQueries = task.numTokens * a.queriesPerHead();
   alignas(64) float scores[kMaxQueries * kContextBlock];
   alignas(64) float results[kMaxQueries * kMaxHeadDim];
   Query all[kMaxQueries], seeing[kMaxQueries];
   size_t indexes[kMaxQueries];
   for (size_t i = 0; i < numQueries; i++) {
-    const size_t token = group.firstToken + task.row * group.tokens + task.firstToken + i / perHead;
-    const size_t head = task.kvHead * perHead + i % perHead;
-    all[i].values = a.queries + (token * a.heads + head) * a.headDim;
-    all[i].total = a.output + (token * a.heads + head) * headWidth;
-    all[i].most = a.sinks ? a.sinks[head] : kLowest;
+    const size_t place = placeOf(a, task, i);
+    all[i].index = i;
+    all[i].values = a.queries + place * a.headDim;
+    all[i].total = a.output + place * headWidth;
+    all[i].most = a.sinks ? a.sinks[place % a.heads] : kLowest;
     all[i].weight = a.sinks ? 1.0f : 0.0f;
     if (!task.partials) memset(all[i].total, 0, headWidth * sizeof(float));
   }
-  for (size_t block = task.firstBlock; block < task.endBlock; block++) {
-    const size_t count = queriesOf(a, task, block, all, indexes), base = block * kContextBlock;
+  for (size_t number = task.firstBlock; number < task.endBlock; number++) {
+    const size_t count = queriesOf(a, task, number, all, indexes);
+    const size_t first = number * kContextBlock / kTile * tileBytes(a);
+    Block block{seeing, count, keys + first, values + first, 0, ahead, scores, results};
     size_t last = 0;
     for (size_t i = 0; i < count; i++) {
       seeing[i] = all[indexes[i]];
       last = seeing[i].end > last ? seeing[i].end : last;
     }
-    const size_t firstTile = base / kTile * tileBytes(cached), numTiles = divideUp(last, kTile);
-    const auto blockOf = [&](const uint8_t *tiles, bool isKey) {
-      if (!packed) return tiles + firstTile;
-      for (size_t tile = 0; tile < numTiles; tile++) {
-        unpackTile(cached, tiles + firstTile + tile * tileBytes(cached), isKey, unpacked + tile * kTile * headWidth);
-      }
-      return static_cast<const uint8_t *>(static_cast<const void *>(unpacked));
-    };
-    scoreAll<T, kQueries>(a, seeing, count, blockOf(keys, true), numTiles, ahead, scores);
-    float most[kMaxQueries], weight[kMaxQueries];
-    for (size_t i = 0; i < count; i++) {
-      weight[i] = weigh(a, scores + i * kContextBlock, seeing[i].first, seeing[i].end, most + i);
-    }
-    valueAll<T, kQueries>(a, blockOf(values, false), seeing, count, scores, ahead, results);
+    block.numTiles = divideUp(last, kTile);
+    compute(a, block, seeing, state);
     for (size_t i = 0; i < count; i++) {
       Query &query = all[indexes[i]];
       const float *result = results + i * headWidth;
+      const float most = seeing[i].blockMost, weight = seeing[i].blockWeight;
       if (!task.partials) {
-        mergeBlock(query.total, &query.most, &query.weight, result, most[i], weight[i], headWidth);
+        mergeBlock(query.total, &query.most, &query.weight, result, most, weight, headWidth);
         continue;
       }
-      float *partial = task.partials + (indexes[i] * task.partialBlocks + block) * a.partialSize();
+      float *partial = task.partials + (indexes[i] * task.partialBlocks + number) * a.partialSize();
       memcpy(partial, result, headWidth * sizeof(float));
-      partial[headWidth] = most[i];
-      partial[headWidth + 1] = weight[i];
+      partial[headWidth] = most;
+      partial[headWidth + 1] = weight;
     }
   }
   if (task.partials) return;
-  for (size_t i = 0; i < numQueries; i++) {
-    finish(cached, all[i].total, all[i].weight);
-  }
+  for (size_t i = 0; i < numQueries; i++) finish(a, all[i].total, all[i].weight);
 }
 
-// Attends to a cache of int4. Not inline: only that has a block of floats on its stack.
+// Bytes to the next head, which has the same block where it begins: likely the next task's, of this or another
+// row. Several tokens compute for longer than that is worth.
+static size_t aheadOf(const Attention &a, const AttentionTask &task) {
+  return task.numTokens == 1 ? task.group->capacity / kTile * tileBytes(a) : 0;
+}
+
+template <CacheType T>
+__attribute__((noinline)) static void computeFloats(const Attention &a, const Block &block, Query *queries, void *) {
+  scoreFloats<T>(a, block);
+  weighAll(a, block, queries);
+  addFloats<T>(a, block);
+}
+
+// Attends to a cache of int8. Not inline: only that has queries of integers on its stack.
+__attribute__((noinline)) static void attendIntegers(const Attention &a, const AttentionTask &task) {
+  Integers integers(a, task);
+  const auto compute = [](const Attention &a, const Block &block, Query *queries, void *state) {
+    Integers *integers = static_cast<Integers *>(state);
+    integers->scoreBlock(a, block);
+    weighAll(a, block, queries);
+    integers->addBlock(a, block);
+  };
+  attendBlocks(a, task, aheadOf(a, task), compute, &integers);
+}
+
+// Attends to a cache of int4, a block of which becomes floats. Not inline: only that has these on its stack.
 __attribute__((noinline)) static void attendPacked(const Attention &a, const AttentionTask &task) {
-  alignas(64) float unpacked[kContextBlock * kMaxHeadDim];
-  Attention floats = a;
-  floats.cacheType = CacheType::kFloat32;
-  attendTo<CacheType::kFloat32>(floats, task, &a, unpacked);
+  alignas(64) float unpacked[2 * kContextBlock * kMaxHeadDim];
+  const auto compute = [](const Attention &a, const Block &packed, Query *queries, void *state) {
+    float *keys = static_cast<float *>(state), *values = keys + kContextBlock * kMaxHeadDim;
+    for (size_t tile = 0; tile < packed.numTiles; tile++) {
+      unpackTile(a, packed.keys + tile * tileBytes(a), true, keys + tile * kTile * a.headWidth());
+      unpackTile(a, packed.values + tile * tileBytes(a), false, values + tile * kTile * a.headWidth());
+    }
+    Attention floats = a;
+    floats.cacheType = CacheType::kFloat32;
+    Block block = packed;
+    block.keys = reinterpret_cast<const uint8_t *>(keys);
+    block.values = reinterpret_cast<const uint8_t *>(values);
+    computeFloats<CacheType::kFloat32>(floats, block, queries, nullptr);
+  };
+  attendBlocks(a, task, 0, compute, unpacked);
 }
 
 void attend(const Attention &a, const AttentionTask &task) {
-  if (a.cacheType == CacheType::kInt4) return attendPacked(a, task);
-  if (a.cacheType == CacheType::kFloat32) return attendTo<CacheType::kFloat32>(a, task);
-  if (a.cacheType == CacheType::kFloat16) return attendTo<CacheType::kFloat16>(a, task);
-  attendTo<CacheType::kInt8>(a, task);
+  switch (a.cacheType) {
+    case CacheType::kFloat32:
+      return attendBlocks(a, task, aheadOf(a, task), computeFloats<CacheType::kFloat32>, nullptr);
+    case CacheType::kFloat16:
+      return attendBlocks(a, task, aheadOf(a, task), computeFloats<CacheType::kFloat16>, nullptr);
+    case CacheType::kInt8:
+      return attendIntegers(a, task);
+    case CacheType::kInt4:
+      return attendPacked(a, task);
+  }
 }
 
 void merge(const Attention &a, const AttentionTask &task) {
-  const size_t headWidth = a.headWidth(), perHead = a.queriesPerHead();
+  const size_t headWidth = a.headWidth();
   Query all[kMaxQueries];
   size_t indexes[kMaxQueries];
   float most[kMaxQueries], weight[kMaxQueries];
-  const size_t numQueries = task.numTokens * perHead;
-  const auto totalOf = [&](size_t i) {
-    const size_t token = task.group->firstToken + task.row * task.group->tokens + task.firstToken + i / perHead;
-    return a.output + (token * a.heads + task.kvHead * perHead + i % perHead) * headWidth;
-  };
+  const size_t numQueries = task.numTokens * a.queriesPerHead();
+  const auto totalOf = [&](size_t i) { return a.output + placeOf(a, task, i) * headWidth; };
   for (size_t i = 0; i < numQueries; i++) {
-    const size_t head = task.kvHead * perHead + i % perHead;
-    most[i] = a.sinks ? a.sinks[head] : kLowest;
+    most[i] = a.sinks ? a.sinks[placeOf(a, task, i) % a.heads] : kLowest;
     weight[i] = a.sinks ? 1.0f : 0.0f;
     memset(totalOf(i), 0, headWidth * sizeof(float));
   }

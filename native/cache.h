@@ -9,22 +9,6 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 // Positions that lie together.
 constexpr size_t kTile = kLanes;
 
-template <CacheType T>
-static inline size_t elementBytes() {
-  return T == CacheType::kFloat32 ? sizeof(float) : T == CacheType::kFloat16 ? sizeof(uint16_t) : 1;
-}
-
-template <CacheType T>
-static inline F16 loadCached(const uint8_t *from) {
-  if constexpr (T == CacheType::kFloat32) {
-    return load(reinterpret_cast<const float *>(from));
-  } else if constexpr (T == CacheType::kFloat16) {
-    return loadHalf(reinterpret_cast<const uint16_t *>(from));
-  } else {
-    return loadBytes(reinterpret_cast<const int8_t *>(from));
-  }
-}
-
 static inline size_t tileBytes(const Attention &a) { return kTile * positionBytes(a.cacheType, a.headWidth()); }
 
 // Scales of a tile's int8 positions.
@@ -49,23 +33,48 @@ static inline void scatter(Element *to, size_t stride, const Element *values, si
   for (size_t i = 0; i < count; i++) to[i * stride] = values[i];
 }
 
-// Rotates a head of an int4 cache by a Hadamard matrix over its dimensions, divided by the root of its size; over groups
-// of dimensions where their number is no power of two. A few dimensions of keys are often much larger than the
-// others, of which four bits beside them would hold little: after it all are about as large. Queries are rotated too,
-// so scores stay as they are; what values add up to is turned back by the same matrix. (QuaRot, arXiv:2404.00456.)
+// Sums and differences of lanes whose numbers differ by H.
+template <size_t H>
+static inline F16 butterfly(F16 x) {
+  static_assert(kLanes == 16);
+  constexpr float kOdd = -1.0f;
+  alignas(64) static constexpr float kSigns[kLanes] = {
+      1,                 H & 1 ? kOdd : 1,  H & 2 ? kOdd : 1,  H & 3 ? kOdd : 1,
+      H & 4 ? kOdd : 1,  H & 5 ? kOdd : 1,  H & 6 ? kOdd : 1,  H & 7 ? kOdd : 1,
+      H & 8 ? kOdd : 1,  H & 9 ? kOdd : 1,  H & 10 ? kOdd : 1, H & 11 ? kOdd : 1,
+      H & 12 ? kOdd : 1, H & 13 ? kOdd : 1, H & 14 ? kOdd : 1, H & 15 ? kOdd : 1,
+  };
+  return fma(x, load(kSigns), swapLanes(x, H));
+}
+
+// Rotates a head of an int8 or int4 cache by a Hadamard matrix over its dimensions, divided by the root of its
+// size; over groups of dimensions where their number is no power of two. A few dimensions of keys are often much
+// larger than the others, of which few bits beside them would hold little: after it all are about as large.
+// Queries are rotated too, so scores stay as they are; what values add up to is turned back by the same matrix.
+// (QuaRot, arXiv:2404.00456.)
 __attribute__((noinline)) static void rotate(const Attention &a, float *x) {
-  if (a.cacheType != CacheType::kInt4) return;
+  if (a.cacheType == CacheType::kFloat32 || a.cacheType == CacheType::kFloat16) return;
   const size_t headDim = a.headDim, size = headDim & (~headDim + 1);
-  for (size_t half = 1; half < size; half *= 2) {
-    for (size_t i = 0; i < headDim; i++) {
+  alignas(64) float all[kMaxHeadDim];
+  store(all + (headDim - 1) / kLanes * kLanes, zeros());
+  memcpy(all, x, headDim * sizeof(float));
+  for (size_t i = 0; i < headDim; i += kLanes) {
+    F16 lanes = butterfly<1>(load(all + i));
+    if (size > 2) lanes = butterfly<2>(lanes);
+    if (size > 4) lanes = butterfly<4>(lanes);
+    if (size > 8) lanes = butterfly<8>(lanes);
+    store(all + i, lanes);
+  }
+  for (size_t half = kLanes; half < size; half *= 2) {
+    for (size_t i = 0; i < headDim; i += kLanes) {
       if (i & half) continue;
-      const float first = x[i], second = x[i + half];
-      x[i] = first + second;
-      x[i + half] = first - second;
+      const F16 first = load(all + i), second = load(all + i + half);
+      store(all + i, add(first, second));
+      store(all + i + half, sub(first, second));
     }
   }
   const float factor = 1.0f / __builtin_sqrtf(float(size));
-  for (size_t i = 0; i < headDim; i++) x[i] *= factor;
+  for (size_t i = 0; i < headDim; i++) x[i] = all[i] * factor;
 }
 
 // Writes a head of a position in four bits, padded likewise; see kernels.h.
@@ -145,10 +154,10 @@ __attribute__((noinline)) static void storePosition(const Attention &a, uint8_t 
   } else {
     I16 most = splatInt(0);
     for (size_t i = 0; i < width; i += kLanes) most = largerMagnitude(most, load(values + i));
-    const ByteScale of = byteScale(most);
+    const IntegerScale of = integerScale(most);
     int8_t bytes[kMaxHeadDim];
     for (size_t i = 0; i < width; i += kLanes) {
-      storeBytes(bytes + i, toBytes(load(values + i), splat(of.inverse)));
+      storeBytes(bytes + i, toIntegers(load(values + i), splat(of.inverse)));
     }
     reinterpret_cast<float *>(tile + kTile * width)[at] = of.scale;
     scatter(reinterpret_cast<int8_t *>(tile) + first, stride, bytes, width);

@@ -1,10 +1,11 @@
 // The whole interface of the kernels, for one look: what they compute, over which layouts, and how the
 // operators reach those of this CPU.
 //
-// Numbers. A matrix product is of integers, and exact. All else is float32 in vectors of sixteen lanes,
-// whose order of operations is the same on every instruction set (lanes.h). So a result depends neither
-// on the instruction set, nor on the threads, nor on which rows are computed together: a token's values
-// are the same bits when it is decoded and when it is part of a prompt, in whatever chunks.
+// Numbers. A matrix product is of integers, and exact, as is what attention sums up from an int8 cache. All
+// else is float32 in vectors of sixteen lanes, whose order of operations is the same on every instruction set
+// (lanes.h). So a result depends neither on the instruction set, nor on the threads, nor on which rows are
+// computed together: a token's values are the same bits when it is decoded and when it is part of a prompt, in
+// whatever chunks.
 //
 // Plain C++17 without exceptions, RTTI, or anything of libstdc++ at run time. Memory belongs to the
 // callers; kernels allocate nothing.
@@ -28,7 +29,7 @@ constexpr size_t kRowGroup = 8;
 // Longest row of a product: 255 * 127 * 65,536 is what 32 bits hold of its sum.
 constexpr size_t kMaxFeatures = 65536;
 
-inline size_t divideUp(size_t value, size_t by) { return (value + by - 1) / by; }
+constexpr size_t divideUp(size_t value, size_t by) { return (value + by - 1) / by; }
 inline size_t roundUp(size_t value, size_t to) { return divideUp(value, to) * to; }
 
 // ---- Rows as 8-bit integers (quantize.cpp) ----------------------------------------------------------
@@ -222,7 +223,9 @@ constexpr size_t kMaxHeadDim = 512;
 // A tile of int4 has blocks of 32 dimensions, the last one padded. Of a key [blocks][16 dimensions][16 positions]
 // bytes, of a value [16 positions][blocks][16 dimensions]: the low four bits are of dimension i of a block, the high
 // ones of i + 16, and 128 is taken off, since bytes have a sign. Then float16 scales [blocks][16 positions], and
-// likewise the least numbers: a number is its bits * scale + least. It is padded to sixteen bytes a position. Heads are rotated before (see rotate in cache.h).
+// likewise the least numbers: a number is its bits * scale + least. It is padded to sixteen bytes a position.
+//
+// Heads in int8 and int4 are rotated before (see rotate in cache.h).
 struct Attention {
   size_t heads;
   size_t kvHeads;

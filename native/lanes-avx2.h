@@ -56,6 +56,12 @@ static inline F16 within(F16 x, size_t first, size_t end, F16 y) {
   return {_mm256_blendv_ps(y.a, x.a, laneMask(0, first, end)),
           _mm256_blendv_ps(y.b, x.b, laneMask(8, first, end))};
 }
+static inline F16 swapLanes(F16 x, size_t by) {
+  if (by == 8) return {x.b, x.a};
+  if (by == 4) return {_mm256_permute2f128_ps(x.a, x.a, 1), _mm256_permute2f128_ps(x.b, x.b, 1)};
+  if (by == 2) return {_mm256_permute_ps(x.a, 0x4e), _mm256_permute_ps(x.b, 0x4e)};
+  return {_mm256_permute_ps(x.a, 0xb1), _mm256_permute_ps(x.b, 0xb1)};
+}
 static inline float sum(F16 x) {
   const __m256 eight = _mm256_add_ps(x.a, x.b);
   __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -102,6 +108,37 @@ static inline void storeBytes(int8_t *p, I16 x) {
   const __m128i bytes =
       _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   _mm_storeu_si128(reinterpret_cast<__m128i *>(p), bytes);
+}
+
+static inline void storeShorts(int16_t *p, I16 x) {
+  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);
+  _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), words);
+}
+
+struct Pairs {
+  __m256i a, b;
+};
+using Both = __m256i;
+static inline Pairs bytesAsPairs(const uint8_t *rows, size_t stride) {
+  const __m128i first = load128(rows), second = load128(rows + stride);
+  return {_mm256_cvtepi8_epi16(_mm_unpacklo_epi8(first, second)),
+          _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(first, second))};
+}
+static inline void storePairs(int16_t *p, Pairs x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), x.a);
+  _mm256_storeu_si256(reinterpret_cast<__m256i *>(p + 16), x.b);
+}
+static inline Pairs loadPairs(const int16_t *p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i *>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i *>(p + 16))};
+}
+static inline Both both(const int16_t *p) {
+  int32_t together;
+  memcpy(&together, p, sizeof together);
+  return _mm256_set1_epi32(together);
+}
+static inline I16 dotPairs(I16 acc, Pairs x, Both y) {
+  return {_mm256_add_epi32(acc.a, _mm256_madd_epi16(x.a, y)), _mm256_add_epi32(acc.b, _mm256_madd_epi16(x.b, y))};
 }
 
 struct Weights {
@@ -165,6 +202,8 @@ static inline void prefetch(const void *p) {
 constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
+constexpr size_t kTiles = 4;
+constexpr size_t kPairQueries = 1;
 constexpr int kUnroll = 4;
 constexpr int kUnroll8 = 16;
 

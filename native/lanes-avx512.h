@@ -34,6 +34,10 @@ static inline F16 within(F16 x, size_t first, size_t end, F16 y) {
   const uint32_t from = first >= kLanes ? 0 : 0xffffu << first;
   return _mm512_mask_blend_ps(__mmask16(below & from), y, x);
 }
+static inline F16 swapLanes(F16 x, size_t by) {
+  if (by >= 4) return by == 8 ? _mm512_shuffle_f32x4(x, x, 0x4e) : _mm512_shuffle_f32x4(x, x, 0xb1);
+  return by == 2 ? _mm512_permute_ps(x, 0x4e) : _mm512_permute_ps(x, 0xb1);
+}
 static inline float sum(F16 x) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
   __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -59,6 +63,31 @@ static inline void storeBytes(int8_t *p, I16 x) {
   _mm_storeu_si128(reinterpret_cast<__m128i *>(p), _mm512_cvtepi32_epi8(x));
 }
 
+static inline void storeShorts(int16_t *p, I16 x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), _mm512_cvtepi32_epi16(x));
+}
+
+using Pairs = __m512i;
+using Both = __m512i;
+static inline Pairs bytesAsPairs(const uint8_t *rows, size_t stride) {
+  const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i *>(rows));
+  const __m128i second = _mm_loadu_si128(reinterpret_cast<const __m128i *>(rows + stride));
+  const __m256i low = _mm256_castsi128_si256(_mm_unpacklo_epi8(first, second));
+  return _mm512_cvtepi8_epi16(_mm256_inserti128_si256(low, _mm_unpackhi_epi8(first, second), 1));
+}
+static inline void storePairs(int16_t *p, Pairs x) { _mm512_storeu_si512(p, x); }
+static inline Pairs loadPairs(const int16_t *p) { return _mm512_loadu_si512(p); }
+static inline Both both(const int16_t *p) {
+  int32_t together;
+  memcpy(&together, p, sizeof together);
+  return _mm512_set1_epi32(together);
+}
+static inline I16 dotPairs(I16 acc, Pairs x, Both y) {
+  // Of the intrinsic g++ 12 makes copies of sums, which then do not fit into registers.
+  asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(y));
+  return acc;
+}
+
 using Weights = __m512i;
 using Four = __m512i;
 constexpr int32_t kOffset8 = 128;
@@ -79,6 +108,8 @@ static inline void prefetch(const void *p) { _mm_prefetch(p, _MM_HINT_T0); }
 constexpr size_t kRows8 = 8;
 constexpr size_t kRows4 = 8;
 constexpr size_t kQueries = 4;
+constexpr size_t kTiles = 4;
+constexpr size_t kPairQueries = 4;
 constexpr int kUnroll = 8;
 constexpr int kUnroll8 = 16;
 

@@ -72,6 +72,12 @@ static inline F16 within(F16 x, size_t first, size_t end, F16 y) {
     return vbslq_f32(vandq_u32(vcgeq_u32(lane, from), vcltq_u32(lane, below)), x.q[i], y.q[i]);
   });
 }
+static inline F16 swapLanes(F16 x, size_t by) {
+  if (by == 8) return {{x.q[2], x.q[3], x.q[0], x.q[1]}};
+  if (by == 4) return {{x.q[1], x.q[0], x.q[3], x.q[2]}};
+  if (by == 2) return each<F16>([&](int i) { return vextq_f32(x.q[i], x.q[i], 2); });
+  return each<F16>([&](int i) { return vrev64q_f32(x.q[i]); });
+}
 static inline float sum(F16 x) {
   const float32x4_t four = vaddq_f32(vaddq_f32(x.q[0], x.q[2]), vaddq_f32(x.q[1], x.q[3]));
   const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
@@ -118,6 +124,41 @@ static inline void storeBytes(int8_t *p, I16 x) {
   vst1q_s8(p, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
 
+static inline void storeShorts(int16_t *p, I16 x) {
+  vst1q_s16(p, vcombine_s16(vmovn_s32(x.q[0]), vmovn_s32(x.q[1])));
+  vst1q_s16(p + 8, vcombine_s16(vmovn_s32(x.q[2]), vmovn_s32(x.q[3])));
+}
+
+// The first of all pairs, then the second.
+struct Pairs {
+  int16x8_t q[4];
+};
+using Both = int16x4_t;
+static inline Pairs bytesAsPairs(const uint8_t *rows, size_t stride) {
+  const int8x16_t first = vreinterpretq_s8_u8(vld1q_u8(rows)), second = vreinterpretq_s8_u8(vld1q_u8(rows + stride));
+  return {{vmovl_s8(vget_low_s8(first)), vmovl_s8(vget_high_s8(first)), vmovl_s8(vget_low_s8(second)),
+           vmovl_s8(vget_high_s8(second))}};
+}
+static inline void storePairs(int16_t *p, Pairs x) {
+  for (int i = 0; i < 4; i++) vst1q_s16(p + 8 * i, x.q[i]);
+}
+static inline Pairs loadPairs(const int16_t *p) {
+  return each<Pairs>([&](int i) { return vld1q_s16(p + 8 * i); });
+}
+static inline Both both(const int16_t *p) {
+  int32_t together;
+  memcpy(&together, p, sizeof together);
+  return vreinterpret_s16_s32(vdup_n_s32(together));
+}
+static inline I16 dotPairs(I16 acc, Pairs x, Both y) {
+  return each<I16>([&](int i) {
+    const int16x8_t first = x.q[i / 2], second = x.q[2 + i / 2];
+    const bool low = i % 2 == 0;
+    const int32x4_t sum = vmlal_lane_s16(acc.q[i], low ? vget_low_s16(first) : vget_high_s16(first), y, 0);
+    return vmlal_lane_s16(sum, low ? vget_low_s16(second) : vget_high_s16(second), y, 1);
+  });
+}
+
 using Four = int8x16_t;
 static inline Four four(const int8_t *p) {
   int32_t together;
@@ -159,6 +200,8 @@ static inline void prefetch(const void *p) { __builtin_prefetch(p); }
 constexpr size_t kRows8 = 2;
 constexpr size_t kRows4 = 2;
 constexpr size_t kQueries = 1;
+constexpr size_t kTiles = 4;
+constexpr size_t kPairQueries = 1;
 // Sums of several steps together g++ would keep in memory.
 constexpr int kUnroll = 1;
 constexpr int kUnroll8 = 16;

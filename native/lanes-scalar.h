@@ -65,6 +65,10 @@ static inline F16 smaller(F16 a, F16 b) {
 static inline F16 within(F16 x, size_t first, size_t end, F16 y) {
   return each<F16>([&](size_t i) { return i >= first && i < end ? x.lane[i] : y.lane[i]; });
 }
+// Lanes in places whose numbers differ by a power of two.
+static inline F16 swapLanes(F16 x, size_t by) {
+  return each<F16>([&](size_t i) { return x.lane[i ^ by]; });
+}
 static inline float sum(F16 x) {
   for (size_t half = kLanes / 2; half > 0; half /= 2) {
     for (size_t i = 0; i < half; i++) x.lane[i] += x.lane[i + half];
@@ -123,6 +127,37 @@ static inline void storeBytes(int8_t *p, I16 x) {
   for (size_t i = 0; i < kLanes; i++) p[i] = int8_t(x.lane[i]);
 }
 
+static inline void storeShorts(int16_t *p, I16 x) {
+  for (size_t i = 0; i < kLanes; i++) p[i] = int16_t(x.lane[i]);
+}
+
+// Sixteen pairs of neighbours, of bytes in two rows a stride apart, widened to 16 bits.
+struct Pairs {
+  int16_t value[2 * kLanes];
+};
+using Both = const int16_t *;
+static inline Pairs bytesAsPairs(const uint8_t *rows, size_t stride) {
+  Pairs pairs;
+  for (size_t i = 0; i < kLanes; i++) {
+    pairs.value[2 * i] = int8_t(rows[i]);
+    pairs.value[2 * i + 1] = int8_t(rows[stride + i]);
+  }
+  return pairs;
+}
+// How they lie in memory is up to these two.
+static inline void storePairs(int16_t *p, Pairs x) { memcpy(p, x.value, sizeof x.value); }
+static inline Pairs loadPairs(const int16_t *p) {
+  Pairs pairs;
+  memcpy(pairs.value, p, sizeof pairs.value);
+  return pairs;
+}
+// One pair for all lanes.
+static inline Both both(const int16_t *p) { return p; }
+static inline I16 dotPairs(I16 acc, Pairs x, Both y) {
+  for (size_t i = 0; i < kLanes; i++) acc.lane[i] += x.value[2 * i] * y[0] + x.value[2 * i + 1] * y[1];
+  return acc;
+}
+
 // Four weights of sixteen columns, and four activations. What `dot8` gives is too large by kOffset8 times
 // the sum of the activations.
 struct Weights {
@@ -154,6 +189,8 @@ static inline void prefetch(const void *) {}
 constexpr size_t kRows8 = 1;
 constexpr size_t kRows4 = 1;
 constexpr size_t kQueries = 1;
+constexpr size_t kTiles = 1;
+constexpr size_t kPairQueries = 1;
 // Steps of a block that the compiler may put together.
 constexpr int kUnroll = 1;
 constexpr int kUnroll8 = 1;

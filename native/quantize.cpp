@@ -8,23 +8,23 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 constexpr float kSmallest = 1e-30f;
 constexpr float kLargestByte = 127.0f;
 
-// Factors that turn values into bytes, and bytes back into values.
-struct ByteScale {
+// Factors that turn values into integers, and integers back into values.
+struct IntegerScale {
   float inverse, scale;
 };
 
-// By the largest magnitude among values, in lanes of bits.
-static inline ByteScale byteScale(I16 most) {
+// By the largest magnitude among values, in lanes of bits, which becomes `largest`.
+static inline IntegerScale integerScale(I16 most, float largest = kLargestByte) {
   const int32_t bits = largestInt(most);
   float magnitude;
   memcpy(&magnitude, &bits, sizeof magnitude);
   if (magnitude < kSmallest) return {0.0f, 0.0f};
-  return {kLargestByte / magnitude, magnitude / kLargestByte};
+  return {largest / magnitude, magnitude / largest};
 }
 
-static inline I16 toBytes(F16 x, F16 inverse) {
+static inline I16 toIntegers(F16 x, F16 inverse, float largest = kLargestByte) {
   // Values that are not numbers must not reach the conversion: their scale is not a number either.
-  return toInt(smaller(larger(mul(x, inverse), splat(-kLargestByte)), splat(kLargestByte)));
+  return toInt(smaller(larger(mul(x, inverse), splat(-largest)), splat(largest)));
 }
 
 // Factor of a normalized row: 1 over the root of its mean square.
@@ -53,7 +53,7 @@ static inline I16 quantizeBlock(const float *x, const float *norm, float factor,
   }
   F16 inverse = splat(factor);
   if constexpr (S == Scaling::kBlock) {
-    const ByteScale of = byteScale(most);
+    const IntegerScale of = integerScale(most);
     // The scale takes the norm's factor: it need not be multiplied into every value.
     *scale = of.scale * factor;
     inverse = splat(of.inverse);
@@ -61,7 +61,7 @@ static inline I16 quantizeBlock(const float *x, const float *norm, float factor,
   I16 total = splatInt(0);
   alignas(64) int8_t bytes[Block];
   for (size_t v = 0; v < kVectors; v++) {
-    const I16 integers = toBytes(all[v], inverse);
+    const I16 integers = toIntegers(all[v], inverse);
     storeBytes(bytes + v * kLanes, integers);
     total = addInt(total, integers);
   }

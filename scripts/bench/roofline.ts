@@ -5,9 +5,10 @@
  * known shape.
  *
  *   npx tsx scripts/bench/roofline.ts [--shape smollm2-135m] [--rows 1,16,32] [--tokens 128,512]
- *     [--precisions fp32,int8,int4] [--kernels auto] [--steps 20] [--threads 2] [--json]
+ *     [--precisions fp32,int8,int4] [--kernels auto] [--kv-cache-dtype int8] [--steps 20] [--threads 2] [--json]
  *
- * int8 and int4 run on our own kernels, with a KV cache of float16, unless `--kernels onnxruntime`.
+ * int8 and int4 run on our own kernels, unless `--kernels onnxruntime`. They attend to a cache of int8 in products of
+ * 16 bits, of which an instruction has half as many as of 8, and to others in float32.
  *
  * Bandwidth is that of reading the weights of a product with one row, 256 MiB of floats or 64 MiB of
  * bytes, whichever is read faster; the peak of 8-bit products is the best of those of int8 and int4, with
@@ -15,6 +16,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { z } from 'zod';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import { defaultCacheDirectory } from '../../src/model/cache/cache-directory.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
@@ -47,6 +49,7 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '128,512' },
     precisions: { type: 'string', default: 'fp32,int8,int4' },
     kernels: { type: 'string', default: 'auto' },
+    'kv-cache-dtype': { type: 'string', default: 'int8' },
     steps: { type: 'string', default: '20' },
     threads: { type: 'string', default: String(availableParallelism()) },
     json: { type: 'boolean', default: false },
@@ -55,6 +58,8 @@ const { values } = parseArgs({
 const SHAPE = requireShape(values.shape);
 const threads = Number(values.threads);
 const steps = Number(values.steps);
+const kvCacheDtype = z.enum(['float32', 'float16', 'int8']).parse(values['kv-cache-dtype']);
+const CACHE_BYTES = { float32: FLOAT_BYTES, float16: 2, int8: 1 };
 const ownKernels = values.kernels === 'auto' && !('missing' in nativeKernels());
 const numbers = (list: string) => list.split(',').filter(Boolean).map(Number);
 
@@ -119,7 +124,12 @@ function demandOf(precision: Precision, run: Run) {
     'rows' in run
       ? [run.rows, run.rows, run.rows * (CONTEXT + 1), run.rows * (CONTEXT + 1)]
       : [run.tokens, 1, run.tokens, (run.tokens * (run.tokens + 1)) / 2];
-  const positionBytes = 2 * layers * kvHeads * headDim * (isNative(precision) ? 2 : FLOAT_BYTES);
+  const positionBytes =
+    2 *
+    layers *
+    kvHeads *
+    headDim *
+    (isNative(precision) ? CACHE_BYTES[kvCacheDtype] : FLOAT_BYTES);
   const logitsBytes = numLogits * SHAPE.vocab_size * FLOAT_BYTES;
   const weights = linear * linearBytes + vocabulary * vocabularyBytes;
   return {
@@ -136,7 +146,7 @@ async function measure(precision: Precision, run: Run, machine: Machine): Promis
     {
       precision,
       cacheDirectory: defaultCacheDirectory(),
-      ...(isNative(precision) && { nativeKernels: { kvCacheDtype: 'float16' } }),
+      ...(isNative(precision) && { nativeKernels: { kvCacheDtype } }),
     },
   );
   const rows = 'rows' in run ? run.rows : 1;
@@ -155,7 +165,9 @@ async function measure(precision: Precision, run: Run, machine: Machine): Promis
     ? machine.int8Operations
     : machine.floatOperations;
   const memoryMs = (bytes * 1000) / machine.bytes;
-  const computeMs = 1000 * (products / productRate + attention / machine.floatOperations);
+  const hasIntegers = isNative(precision) && kvCacheDtype === 'int8';
+  const attentionRate = hasIntegers ? machine.int8Operations / 2 : machine.floatOperations;
+  const computeMs = 1000 * (products / productRate + attention / attentionRate);
   const runMs = median(times);
   return {
     precision,

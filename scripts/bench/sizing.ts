@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { nativePositionWidth } from '../../src/model/native/position-width.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
@@ -51,7 +52,7 @@ function sizes(name: string, shape: object) {
     const { layers, vocabulary } = BYTES_PER_WEIGHT[precision];
     return (numWeights - numVocabulary) * layers + numVocabulary * vocabulary;
   };
-  const kvBytes = 2 * numLayers * numKvHeads * headDim * 2;
+  const kvBytes = 2 * numLayers * numKvHeads * nativePositionWidth(headDim, 'int8');
   return { numWeights, weights, kvBytes };
 }
 

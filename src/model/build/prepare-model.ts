@@ -23,8 +23,8 @@ import { readManifest, writeManifest } from './manifest-file.ts';
 import { inspectSource, type ModelSource } from './model-source.ts';
 import { createStagingDirectory, discard, publish, removeStaleStaging } from './staging.ts';
 
-/** Raised whenever the graph changes, so that builds of older versions are not used. */
-const FORMAT_VERSION = 21;
+/** Raised whenever the graph changes, or what its cache holds, so that nothing of older versions is used. */
+const FORMAT_VERSION = 22;
 
 /**
  * Builds a model's decoder graph, or finds it already built from the same configuration, weights

@@ -26,7 +26,7 @@ function choose(
 describe('--kernels', () => {
   it('takes our own where there are any, with the cache that is asked for', async () => {
     expect(await choose()).toEqual({
-      nativeKernels: { kvCacheDtype: 'float16' },
+      nativeKernels: { kvCacheDtype: 'int8' },
       description: 'our own, avx2',
     });
     expect(await choose({}, { precision: 'int8-static' })).toEqual(await choose());
