@@ -34,8 +34,8 @@ __attribute__((noinline)) static void finish(const Attention &a, float *total, f
 
 // The queries of a task with the positions of a block that each sees; those that see none are left out. Not
 // inline, as mergeBlock.
-__attribute__((noinline)) static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block, Query *all,
-                        size_t *indexes) {
+__attribute__((noinline)) static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block,
+                                                  Query *all, size_t *indexes) {
   const size_t base = block * kContextBlock, past = task.group->past(task.row);
   const size_t perHead = a.queriesPerHead();
   size_t count = 0;

@@ -8,7 +8,7 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-// Of 16 bits: a sum of kMaxHeadDim products with a byte fits into 32.
+// Largest of 16 bits: a sum of kMaxHeadDim products with a byte fits into 32.
 constexpr float kLargestShort = 32767.0f;
 static_assert(kMaxHeadDim * 32767 * 128 < (uint64_t(1) << 31) && kContextBlock <= kMaxHeadDim);
 
@@ -58,7 +58,8 @@ class Integers {
     const size_t stride = tileBytes(a), perTile = a.headDim / 2;
     const CachedPairs cached{stride, kTile, block.ahead};
     if (block.count < kManyQueries) {
-      return scoreTiles<kManyQueries - 1>(a, block, cached, [&](size_t tile) { return block.keys + tile * stride; }, kPair);
+      const auto of = [&](size_t tile) { return block.keys + tile * stride; };
+      return scoreTiles<kManyQueries - 1>(a, block, cached, of, kPair);
     }
     const auto widened = [&](size_t tile) {
       return pairs + (tile / kTiles * perTile * kTiles + tile % kTiles) * kPair;
@@ -98,7 +99,7 @@ class Integers {
   alignas(64) int16_t pairs[kContextBlock * kMaxHeadDim];  // of keys or values
   float scales[kMaxQueries], factors[kMaxQueries];
 
-  // A few tiles at a time, which stay in the nearest cache for all queries; then those that are left.
+  // A few tiles at a time, which stay in the nearest cache for all queries.
   // @param of where a tile's first pair is; those that come next follow after `step`
   template <size_t Q, class Source, class Of>
   inline void scoreTiles(const Attention &a, const Block &block, Source source, Of of, size_t step) {
@@ -178,7 +179,7 @@ class Integers {
   }
 
   // Weighted values of Q queries from `first` on, then of those that are left, fewer at a time.
-  // @param of where a pair of positions is, whose next dimension is `step` further
+  // @param of where a pair of positions is, whose next dimension comes after `step`
   template <size_t Q, class Source, class Of>
   inline void addAll(const Attention &a, const Block &block, size_t first, Source source, Of of, size_t step) {
     for (; first + Q <= block.count; first += Q) {
