@@ -9,20 +9,33 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-// Takes a block's result, relative to its own largest score, into what a query has seen so far. Not
-// inline: it is called once a block, and copies of it would make the library larger.
-__attribute__((noinline)) static void mergeBlock(float *total, float *most, float *weight,
-                                                 const float *result, float blockMost, float blockWeight,
-                                                 size_t headWidth) {
-  const float top = blockMost > *most ? blockMost : *most;
-  float factors[kLanes] = {*most - top, blockMost - top};
-  store(factors, exponential(load(factors)));
-  const F16 old = splat(factors[0]), added = splat(factors[1]);
-  for (size_t i = 0; i < headWidth; i += kLanes) {
-    store(total + i, fma(load(result + i), added, mul(load(total + i), old)));
+// Takes blocks' results, each relative to its own largest score, into what queries have seen so far: sixteen queries'
+// factors at a time. Not inline: copies of it would make the library larger.
+// @param indexes of the queries among `all`, whose `blockMost` and `blockWeight` are the block's
+// @param results weighted values of the block, those of a query at `places[i] * stride`
+__attribute__((noinline)) static void mergeBlocks(const Attention &a, Query *all, const size_t *indexes, size_t count,
+                                                  const float *results, const size_t *places, size_t stride) {
+  alignas(64) float before[kMaxQueries] = {}, added[kMaxQueries] = {};
+  for (size_t i = 0; i < count; i++) {
+    Query &query = all[indexes[i]];
+    const float top = query.blockMost > query.most ? query.blockMost : query.most;
+    before[i] = query.most - top;
+    added[i] = query.blockMost - top;
+    query.most = top;
   }
-  *weight = *weight * factors[0] + blockWeight * factors[1];
-  *most = top;
+  for (size_t i = 0; i < count; i += kLanes) {
+    store(before + i, exponential(load(before + i)));
+    store(added + i, exponential(load(added + i)));
+  }
+  for (size_t i = 0; i < count; i++) {
+    Query &query = all[indexes[i]];
+    const F16 old = splat(before[i]), own = splat(added[i]);
+    const float *values = results + places[i] * stride;
+    for (size_t d = 0; d < a.headWidth(); d += kLanes) {
+      store(query.total + d, fma(load(values + d), own, mul(load(query.total + d), old)));
+    }
+    query.weight = query.weight * before[i] + query.blockWeight * added[i];
+  }
 }
 
 // Makes a query's result of its weighted values.
@@ -51,6 +64,16 @@ __attribute__((noinline)) static size_t queriesOf(const Attention &a, const Atte
   return count;
 }
 
+// Begins a query of a task.
+__attribute__((noinline)) static void begin(const Attention &a, const AttentionTask &task, size_t i, Query *query) {
+  const size_t place = placeOf(a, task, i);
+  query->index = i;
+  query->values = a.queries + place * a.headDim;
+  query->total = a.output + place * a.headWidth();
+  query->most = a.sinks ? a.sinks[place % a.heads] : kLowest;
+  query->weight = a.sinks ? 1.0f : 0.0f;
+}
+
 // What computes a block, whose queries it may change, and leaves results.
 using Compute = void (*)(const Attention &, const Block &, Query *, void *state);
 
@@ -65,14 +88,10 @@ __attribute__((noinline)) static void attendBlocks(const Attention &a, const Att
   alignas(64) float scores[kMaxQueries * kContextBlock];
   alignas(64) float results[kMaxQueries * kMaxHeadDim];
   Query all[kMaxQueries], seeing[kMaxQueries];
-  size_t indexes[kMaxQueries];
+  size_t indexes[kMaxQueries], places[kMaxQueries];
   for (size_t i = 0; i < numQueries; i++) {
-    const size_t place = placeOf(a, task, i);
-    all[i].index = i;
-    all[i].values = a.queries + place * a.headDim;
-    all[i].total = a.output + place * headWidth;
-    all[i].most = a.sinks ? a.sinks[place % a.heads] : kLowest;
-    all[i].weight = a.sinks ? 1.0f : 0.0f;
+    places[i] = i;
+    begin(a, task, i, all + i);
     if (!task.partials) memset(all[i].total, 0, headWidth * sizeof(float));
   }
   for (size_t number = task.firstBlock; number < task.endBlock; number++) {
@@ -88,17 +107,16 @@ __attribute__((noinline)) static void attendBlocks(const Attention &a, const Att
     compute(a, block, seeing, state);
     for (size_t i = 0; i < count; i++) {
       Query &query = all[indexes[i]];
-      const float *result = results + i * headWidth;
-      const float most = seeing[i].blockMost, weight = seeing[i].blockWeight;
-      if (!task.partials) {
-        mergeBlock(query.total, &query.most, &query.weight, result, most, weight, headWidth);
-        continue;
-      }
+      query.blockMost = seeing[i].blockMost;
+      query.blockWeight = seeing[i].blockWeight;
+      if (!task.partials) continue;
       float *partial = task.partials + (indexes[i] * task.partialBlocks + number) * a.partialSize();
-      memcpy(partial, result, headWidth * sizeof(float));
-      partial[headWidth] = most;
-      partial[headWidth + 1] = weight;
+      memcpy(partial, results + i * headWidth, headWidth * sizeof(float));
+      partial[headWidth] = query.blockMost;
+      partial[headWidth + 1] = query.blockWeight;
     }
+    if (task.partials) continue;
+    mergeBlocks(a, all, indexes, count, results, places, headWidth);
   }
   if (task.partials) return;
   for (size_t i = 0; i < numQueries; i++) finish(a, all[i].total, all[i].weight);
@@ -165,25 +183,22 @@ void merge(const Attention &a, const AttentionTask &task) {
   const size_t headWidth = a.headWidth();
   Query all[kMaxQueries];
   size_t indexes[kMaxQueries];
-  float most[kMaxQueries], weight[kMaxQueries];
   const size_t numQueries = task.numTokens * a.queriesPerHead();
-  const auto totalOf = [&](size_t i) { return a.output + placeOf(a, task, i) * headWidth; };
   for (size_t i = 0; i < numQueries; i++) {
-    most[i] = a.sinks ? a.sinks[placeOf(a, task, i) % a.heads] : kLowest;
-    weight[i] = a.sinks ? 1.0f : 0.0f;
-    memset(totalOf(i), 0, headWidth * sizeof(float));
+    begin(a, task, i, all + i);
+    memset(all[i].total, 0, headWidth * sizeof(float));
   }
   for (size_t block = task.firstBlock; block < task.endBlock; block++) {
     const size_t count = queriesOf(a, task, block, all, indexes);
-    for (size_t j = 0; j < count; j++) {
-      const size_t i = indexes[j];
-      const float *partial = task.partials + (i * task.partialBlocks + block) * a.partialSize();
-      mergeBlock(totalOf(i), most + i, weight + i, partial, partial[headWidth], partial[headWidth + 1], headWidth);
+    const float *partials = task.partials + block * a.partialSize();
+    for (size_t i = 0; i < count; i++) {
+      const float *partial = partials + indexes[i] * task.partialBlocks * a.partialSize();
+      all[indexes[i]].blockMost = partial[headWidth];
+      all[indexes[i]].blockWeight = partial[headWidth + 1];
     }
+    mergeBlocks(a, all, indexes, count, partials, indexes, task.partialBlocks * a.partialSize());
   }
-  for (size_t i = 0; i < numQueries; i++) {
-    finish(a, totalOf(i), weight[i]);
-  }
+  for (size_t i = 0; i < numQueries; i++) finish(a, all[i].total, all[i].weight);
 }
 
 }  // namespace CHAIRLIFT_INSTRUCTIONS

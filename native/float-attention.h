@@ -56,9 +56,6 @@ static inline void scoreRow(const Attention &a, const Query *queries, const uint
   for (; tile + kTiles <= numTiles; tile += kTiles) {
     scoreTile<T, Q, kTiles>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
   }
-  for (; Q > 1 && Q == kQueries && tile + kTiles / 2 <= numTiles; tile += kTiles / 2) {
-    scoreTile<T, Q, kTiles / 2>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
-  }
   for (; tile < numTiles; tile++) {
     scoreTile<T, Q, 1>(a, queries, tiles + tile * tileBytes(a), ahead, scores + tile * kTile);
   }

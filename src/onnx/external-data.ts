@@ -9,6 +9,12 @@ const ALIGNMENT = 64 * 1024;
 /** One write call must stay below 2 GiB. */
 const WRITE_CHUNK = 64 * 1024 * 1024;
 
+/**
+ * Bytes after which the disk is told to begin. By itself an operating system waits for half a minute, or gigabytes,
+ * so that the last flush of a large model would take as long as all that was computed before it.
+ */
+const FLUSHED_AT_ONCE = 256 * 1024 * 1024;
+
 /** Place of a tensor in an external data file, in bytes. */
 export interface ExternalSpan {
   readonly offset: number;
@@ -19,6 +25,11 @@ export interface ExternalSpan {
 export class ExternalDataWriter {
   readonly #file: FileHandle;
   #end = 0;
+  /** End of what the disk was told to write. */
+  #flushedTo = 0;
+  #isFlushing = false;
+  /** Ends with what went wrong; null where nothing did. */
+  #flushed: Promise<Error | null> = Promise.resolve(null);
 
   private constructor(file: FileHandle) {
     this.#file = file;
@@ -37,15 +48,39 @@ export class ExternalDataWriter {
       written += result.bytesWritten;
     }
     this.#end = offset + bytes.byteLength;
+    this.#flushMeanwhile();
     return { offset, length: bytes.byteLength };
   }
 
   /** Flushes what was written to the disk. */
   async sync(): Promise<void> {
+    const failure = await this.#flushed;
+    if (failure !== null) throw failure;
     await this.#file.sync();
   }
 
   async close(): Promise<void> {
+    await this.#flushed;
     await this.#file.close();
+  }
+
+  /** Has the disk write what there is while more of it is made. */
+  #flushMeanwhile(): void {
+    if (this.#isFlushing || this.#end - this.#flushedTo < FLUSHED_AT_ONCE) return;
+    const before = this.#flushed;
+    this.#flushedTo = this.#end;
+    this.#isFlushing = true;
+    this.#flushed = this.#flush(before);
+  }
+
+  async #flush(before: Promise<Error | null>): Promise<Error | null> {
+    try {
+      await this.#file.datasync();
+      return await before;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.#isFlushing = false;
+    }
   }
 }

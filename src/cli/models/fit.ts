@@ -7,6 +7,8 @@ import { cachedFolder } from '../../model/download/remote-model.ts';
 import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import { PRECISIONS, type Precision } from '../../model/manifest.ts';
+import { ModelError } from '../../model/model-error.ts';
+import { requirePlainLayers } from '../../optimize/folder/checkpoint.ts';
 import { resolveKernels } from '../../serving/choices/kernels.ts';
 import { cpuSpeed, resolvePrecision } from '../../serving/choices/precision.ts';
 import { freeMemory } from '../../serving/choices/free-memory.ts';
@@ -102,6 +104,9 @@ async function needsOf(plan: ModelPlan, options: FitOptions): Promise<readonly N
   const needs: Need[] = [];
   for (const precision of PRECISIONS) {
     try {
+      if (precision === 'int8-static' && chosen.decoder.kind !== 'export') {
+        requirePlainLayers(chosen.decoder.config, precision);
+      }
       const choice = resolvePrecision(
         precision,
         chosenDevice,
@@ -116,8 +121,8 @@ async function needsOf(plan: ModelPlan, options: FitOptions): Promise<readonly N
       const need = needOf({ ...plan, choice, kernels });
       if (need !== null) needs.push(need);
     } catch (error) {
-      // Such as one that takes another device.
-      if (!(error instanceof UsageError)) throw error;
+      // Such as one that takes another device, or other layers.
+      if (!(error instanceof UsageError) && !(error instanceof ModelError)) throw error;
     }
   }
   return needs;

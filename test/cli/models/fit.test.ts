@@ -5,13 +5,16 @@ import { describeFit } from '../../../src/cli/models/fit.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import { readArguments } from '../../../src/settings/arguments.ts';
 import { Settings } from '../../../src/settings/settings.ts';
+import { LINUX, needs } from '../../support/needs.ts';
 import { FakeHub } from '../../support/fake-hub.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
-const ON_CPU = ['--device', 'cpu', '--kernels', 'onnxruntime'];
-
 async function fitOf(...words: readonly string[]) {
-  const args = readArguments('fit', [...words, ...ON_CPU]);
+  return fitWith('onnxruntime', words);
+}
+
+async function fitWith(kernels: string, words: readonly string[]) {
+  const args = readArguments('fit', [...words, '--device', 'cpu', '--kernels', kernels]);
   return await describeFit((await Settings.open('fit', args, {})).options);
 }
 
@@ -45,6 +48,16 @@ test('layers without keys and values count with their states', async () => {
   const { report } = await fitOf(path, '--random-weights', '1', '--precision', 'fp32');
   // 1 layer x 2 x 16 values x 4 bytes x 64 tokens, and 2 rows of 2 layers x 7 x 65,536 values x 4 bytes, rounded up.
   expect(rowOf(report, 'fp32')?.[2]).toBe('8 MiB');
+});
+
+test('int8-static is there for layers that it is for', needs(LINUX), async () => {
+  const config = 'test/fixtures/hybrids/lfm2/config.json';
+  const seed = ['--random-weights', '1'];
+  const { report } = await fitWith('auto', ['smollm2-135m', ...seed]);
+  expect(rowOf(report, 'int8-static')).toBeDefined();
+  const hybrid = await fitWith('auto', [config, ...seed]);
+  expect(rowOf(hybrid.report, 'int8-static')).toBeUndefined();
+  expect(rowOf(hybrid.report, 'int8')).toBeDefined();
 });
 
 test('what does not fit is said with figures', async () => {
