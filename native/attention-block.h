@@ -17,6 +17,7 @@ struct Query {
   size_t first, end;
   float most, weight;            // of all blocks so far: the largest score, the weights' sum
   float blockMost, blockWeight;  // of the block
+  const float *result;           // [head_width] weighted values of the block, relative to `blockMost`
 };
 
 // Place of a task's query among all heads of all tokens.

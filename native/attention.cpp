@@ -11,10 +11,8 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 
 // Takes blocks' results, each relative to its own largest score, into what queries have seen so far: sixteen queries'
 // factors at a time. Not inline: copies of it would make the library larger.
-// @param indexes of the queries among `all`, whose `blockMost` and `blockWeight` are the block's
-// @param results weighted values of the block, those of a query at `places[i] * stride`
-__attribute__((noinline)) static void mergeBlocks(const Attention &a, Query *all, const size_t *indexes, size_t count,
-                                                  const float *results, const size_t *places, size_t stride) {
+// @param indexes of the queries among `all` that the blocks' results are of
+__attribute__((noinline)) static void mergeBlocks(const Attention &a, Query *all, const size_t *indexes, size_t count) {
   alignas(64) float before[kMaxQueries] = {}, added[kMaxQueries] = {};
   for (size_t i = 0; i < count; i++) {
     Query &query = all[indexes[i]];
@@ -30,9 +28,8 @@ __attribute__((noinline)) static void mergeBlocks(const Attention &a, Query *all
   for (size_t i = 0; i < count; i++) {
     Query &query = all[indexes[i]];
     const F16 old = splat(before[i]), own = splat(added[i]);
-    const float *values = results + places[i] * stride;
     for (size_t d = 0; d < a.headWidth(); d += kLanes) {
-      store(query.total + d, fma(load(values + d), own, mul(load(query.total + d), old)));
+      store(query.total + d, fma(load(query.result + d), own, mul(load(query.total + d), old)));
     }
     query.weight = query.weight * before[i] + query.blockWeight * added[i];
   }
@@ -46,7 +43,7 @@ __attribute__((noinline)) static void finish(const Attention &a, float *total, f
 }
 
 // The queries of a task with the positions of a block that each sees; those that see none are left out. Not
-// inline, as mergeBlock.
+// inline, as mergeBlocks.
 __attribute__((noinline)) static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block,
                                                   Query *all, size_t *indexes) {
   const size_t base = block * kContextBlock, past = task.group->past(task.row);
@@ -74,7 +71,7 @@ __attribute__((noinline)) static void begin(const Attention &a, const AttentionT
   query->weight = a.sinks ? 1.0f : 0.0f;
 }
 
-// What computes a block, whose queries it may change, and leaves results.
+// Function that computes a block: it leaves results, and in queries what these are relative to.
 using Compute = void (*)(const Attention &, const Block &, Query *, void *state);
 
 // Attends block by block. Not inline: copies of it would make the library larger.
@@ -88,9 +85,8 @@ __attribute__((noinline)) static void attendBlocks(const Attention &a, const Att
   alignas(64) float scores[kMaxQueries * kContextBlock];
   alignas(64) float results[kMaxQueries * kMaxHeadDim];
   Query all[kMaxQueries], seeing[kMaxQueries];
-  size_t indexes[kMaxQueries], places[kMaxQueries];
+  size_t indexes[kMaxQueries];
   for (size_t i = 0; i < numQueries; i++) {
-    places[i] = i;
     begin(a, task, i, all + i);
     if (!task.partials) memset(all[i].total, 0, headWidth * sizeof(float));
   }
@@ -100,6 +96,7 @@ __attribute__((noinline)) static void attendBlocks(const Attention &a, const Att
     Block block{seeing, count, keys + first, values + first, 0, ahead, scores, results};
     size_t last = 0;
     for (size_t i = 0; i < count; i++) {
+      all[indexes[i]].result = results + i * headWidth;
       seeing[i] = all[indexes[i]];
       last = seeing[i].end > last ? seeing[i].end : last;
     }
@@ -111,12 +108,11 @@ __attribute__((noinline)) static void attendBlocks(const Attention &a, const Att
       query.blockWeight = seeing[i].blockWeight;
       if (!task.partials) continue;
       float *partial = task.partials + (indexes[i] * task.partialBlocks + number) * a.partialSize();
-      memcpy(partial, results + i * headWidth, headWidth * sizeof(float));
+      memcpy(partial, query.result, headWidth * sizeof(float));
       partial[headWidth] = query.blockMost;
       partial[headWidth + 1] = query.blockWeight;
     }
-    if (task.partials) continue;
-    mergeBlocks(a, all, indexes, count, results, places, headWidth);
+    if (!task.partials) mergeBlocks(a, all, indexes, count);
   }
   if (task.partials) return;
   for (size_t i = 0; i < numQueries; i++) finish(a, all[i].total, all[i].weight);
@@ -190,13 +186,13 @@ void merge(const Attention &a, const AttentionTask &task) {
   }
   for (size_t block = task.firstBlock; block < task.endBlock; block++) {
     const size_t count = queriesOf(a, task, block, all, indexes);
-    const float *partials = task.partials + block * a.partialSize();
     for (size_t i = 0; i < count; i++) {
-      const float *partial = partials + indexes[i] * task.partialBlocks * a.partialSize();
-      all[indexes[i]].blockMost = partial[headWidth];
-      all[indexes[i]].blockWeight = partial[headWidth + 1];
+      Query &query = all[indexes[i]];
+      query.result = task.partials + (indexes[i] * task.partialBlocks + block) * a.partialSize();
+      query.blockMost = query.result[headWidth];
+      query.blockWeight = query.result[headWidth + 1];
     }
-    mergeBlocks(a, all, indexes, count, partials, indexes, task.partialBlocks * a.partialSize());
+    mergeBlocks(a, all, indexes, count);
   }
   for (size_t i = 0; i < numQueries; i++) finish(a, all[i].total, all[i].weight);
 }

@@ -83,7 +83,7 @@ static inline Both both(const int16_t *p) {
   return _mm512_set1_epi32(together);
 }
 static inline I16 dotPairs(I16 acc, Pairs x, Both y) {
-  // Of the intrinsic g++ 12 makes copies of sums, which then do not fit into registers.
+  // Copies that g++ 12 makes of the intrinsic's sums do not fit into registers.
   asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(y));
   return acc;
 }

@@ -27,9 +27,9 @@ export class ExternalDataWriter {
   #end = 0;
   /** End of what the disk was told to write. */
   #flushedTo = 0;
-  #isFlushing = false;
-  /** Ends with what went wrong; null where nothing did. */
-  #flushed: Promise<Error | null> = Promise.resolve(null);
+  /** Flush that is under way, which never fails; null while there is none. */
+  #flushing: Promise<void> | null = null;
+  #failure: Error | null = null;
 
   private constructor(file: FileHandle) {
     this.#file = file;
@@ -54,33 +54,30 @@ export class ExternalDataWriter {
 
   /** Flushes what was written to the disk. */
   async sync(): Promise<void> {
-    const failure = await this.#flushed;
-    if (failure !== null) throw failure;
+    await this.#flushing;
+    if (this.#failure !== null) throw this.#failure;
     await this.#file.sync();
   }
 
   async close(): Promise<void> {
-    await this.#flushed;
+    await this.#flushing;
     await this.#file.close();
   }
 
   /** Has the disk write what there is while more of it is made. */
   #flushMeanwhile(): void {
-    if (this.#isFlushing || this.#end - this.#flushedTo < FLUSHED_AT_ONCE) return;
-    const before = this.#flushed;
+    if (this.#flushing !== null || this.#end - this.#flushedTo < FLUSHED_AT_ONCE) return;
     this.#flushedTo = this.#end;
-    this.#isFlushing = true;
-    this.#flushed = this.#flush(before);
+    this.#flushing = this.#flush();
   }
 
-  async #flush(before: Promise<Error | null>): Promise<Error | null> {
+  async #flush(): Promise<void> {
     try {
       await this.#file.datasync();
-      return await before;
     } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
+      this.#failure = error instanceof Error ? error : new Error(String(error));
     } finally {
-      this.#isFlushing = false;
+      this.#flushing = null;
     }
   }
 }
