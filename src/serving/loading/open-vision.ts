@@ -15,6 +15,7 @@ import { visionInputs } from '../../model/vision/vision-inputs.ts';
 import type { GridVision } from '../../model/vision/grid-config.ts';
 import type { LineVision } from '../../model/vision/line-config.ts';
 import type { VisionConfig, VisionPart } from '../../model/vision/vision-part.ts';
+import type { FoundKernels } from '../../ort/native-kernels.ts';
 import type { Options } from '../../settings/options.ts';
 import type { TextBuild } from './build-id.ts';
 import { findNativeKernels } from '../choices/kernels.ts';
@@ -48,10 +49,11 @@ export async function visionOf(
   model: string,
   plan: Pick<ModelPlan, 'chosen' | 'chosenDevice' | 'choice' | 'kernels' | 'options'>,
   logger: Logger,
+  load: () => Promise<FoundKernels> = findNativeKernels,
 ): Promise<VisionPart | null> {
   const { vision } = plan.chosen;
   if (vision === null) return null;
-  const problem = await blindness(vision, plan);
+  const problem = await blindness(vision, plan, load);
   if (problem === null) return vision;
   logger.warn({ model }, `${problem}: this model reads text`);
   return null;
@@ -66,6 +68,7 @@ async function blindness(
     kernels,
     options,
   }: Pick<ModelPlan, 'chosenDevice' | 'choice' | 'kernels' | 'options'>,
+  load: () => Promise<FoundKernels>,
 ): Promise<string | null> {
   const canTakeRows = chosenDevice.device.name === 'cpu' && choice.activationDtype === 'float32';
   if (!canTakeRows) return 'images are taken on the CPU alone';
@@ -74,7 +77,7 @@ async function blindness(
   if (options.kvCacheDtype === 'int8') {
     return "its images take our own kernels where --kv-cache-dtype is int8, and these are ONNX Runtime's";
   }
-  const found = await findNativeKernels();
+  const found = await load();
   return 'missing' in found ? `its images take our own kernels: ${found.missing}` : null;
 }
 
