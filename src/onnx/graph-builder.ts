@@ -85,15 +85,17 @@ export class GraphBuilder implements GraphNodes {
   /**
    * Adds a constant tensor; returns its name. `data` is either at hand or a function that makes
    * it when the model is written, so that big weights need not be in memory together.
+   * @param onUsed see Initializer
    */
   initializer(
     name: string,
     type: ElementType,
     dims: readonly number[],
     data: InitializerData,
+    onUsed?: () => void,
   ): string {
     this.#define(name);
-    const initializer: Initializer = { name, type, dims, data };
+    const initializer: Initializer = { name, type, dims, data, onUsed };
     if (typeof data !== 'function') {
       checkedBytes(initializer, data);
     }

@@ -9,6 +9,8 @@ export interface Initializer {
   readonly type: ElementType;
   readonly dims: readonly number[];
   readonly data: InitializerData;
+  /** Called when its bytes were used: what they were made in may be overwritten. */
+  readonly onUsed?: (() => void) | undefined;
 }
 
 /** Size of an initializer in bytes, from its type and shape. */
@@ -38,7 +40,7 @@ export function checkedBytes(initializer: Initializer, data: ArrayBufferView): U
 }
 
 /**
- * The bytes of initializers, in order. While one is waited for or used, those after it are being made, of up
+ * The bytes of initializers, in order, each until the next is asked for. While one is waited for or used, those after it are being made, of up
  * to `bytesAhead` bytes.
  */
 export async function* madeInOrder(
@@ -66,6 +68,7 @@ export async function* madeInOrder(
     const first = begun.shift();
     if (first === undefined) break;
     yield { initializer, bytes: await first.bytes };
+    initializer.onUsed?.();
     ahead -= first.size;
   }
 }

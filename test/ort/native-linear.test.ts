@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
 import { keptIn, nativeFormat } from '../../src/model/native/native-format.ts';
-import { makePacked, PackedLayout } from '../../src/model/quantize/packed-matrix.ts';
+import { PackedLayout } from '../../src/model/quantize/packed-layout.ts';
+import { makePacked } from '../../src/model/quantize/packed-matrix.ts';
 import { BLOCK_SIZE, emptyBlocks, quantizeRows } from '../../src/model/quantize/quantize-blocks.ts';
 import { argmax } from '../../src/engine/sampling/argmax.ts';
 import { quantizeRow } from '../../src/model/quantize/make-rows.ts';
@@ -482,10 +482,10 @@ describe('a matrix of two tensors', () => {
     const { numPlaces, padded } = new PackedLayout(40, columns, false);
     const x = randomNumbers(1, columns);
     const y = new Float32Array(40);
-    const half = (data: Float32Array): NodeValue => ({
+    const half = (data: ArrayBufferView): NodeValue => ({
       type: 'float16',
       shape: [numPlaces, padded / 16],
-      data: float32ToFloat16(data),
+      data: data as Uint16Array,
     });
     const values = packed.values as Uint8Array;
     runNode({
@@ -499,7 +499,7 @@ describe('a matrix of two tensors', () => {
         undefined,
         undefined,
         undefined,
-        half(packed.offsets ?? new Float32Array()),
+        half(packed.offsets ?? new Uint16Array()),
       ],
       outputs: [floats([1, 40], y)],
     });

@@ -1,5 +1,5 @@
-import { float32ToFloat16 } from '../../src/model/huggingface/float-conversion.ts';
-import { makePacked, PackedLayout } from '../../src/model/quantize/packed-matrix.ts';
+import { PackedLayout } from '../../src/model/quantize/packed-layout.ts';
+import { makePacked } from '../../src/model/quantize/packed-matrix.ts';
 import { dequantize } from '../../src/model/quantize/stored-blocks.ts';
 import type {
   NativeFormat,
@@ -81,10 +81,11 @@ export async function packedValues(
   const { bits, blockSize } = format;
   const layout = new PackedLayout(rows, columns, isGated);
   const { numPlaces, padded } = layout;
-  const halves = (data: Float32Array, size: number): NodeValue => ({
+  const { scales } = packed;
+  const halves = (data: Uint16Array, size: number): NodeValue => ({
     type: 'float16',
     shape: [numPlaces, padded / size],
-    data: float32ToFloat16(data),
+    data,
   });
   return {
     layout,
@@ -94,7 +95,12 @@ export async function packedValues(
       data: packed.values,
     },
     scales:
-      blockSize === null ? floats([numPlaces], packed.scales) : halves(packed.scales, blockSize),
-    offsets: packed.offsets && blockSize !== null ? halves(packed.offsets, blockSize) : undefined,
+      blockSize === null
+        ? floats([numPlaces], scales as Float32Array)
+        : halves(scales as Uint16Array, blockSize),
+    offsets:
+      packed.offsets && blockSize !== null
+        ? halves(packed.offsets as Uint16Array, blockSize)
+        : undefined,
   };
 }

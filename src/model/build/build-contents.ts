@@ -8,7 +8,7 @@ import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { externalFiles } from '../../onnx/external-initializers.ts';
 import { parseModel } from '../../onnx/parsed-model.ts';
 import { GRAPH_FILE } from './decoder-source.ts';
-import { readRange } from '../huggingface/file-range.ts';
+import { readRange } from '../file-range.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { reasonOf } from '../../files/system-error.ts';
 

@@ -23,16 +23,26 @@ async function openWeights({ source, maxModelLen, factors }: ThreadedModel) {
   return inRotaryOrder(model.config, smoothedWeights(await model.open(), factors));
 }
 
+export interface ThreadTask {
+  readonly task: MatrixTask;
+  /** See makeHere. */
+  readonly memory?: SharedArrayBuffer | undefined;
+}
+
 /** The arrays go to the other thread without being copied. */
-export default async function answer(task: MatrixTask): Promise<MatrixAnswer> {
+export default async function answer({ task, memory }: ThreadTask): Promise<MatrixAnswer> {
   try {
-    const matrix = await makeHere(weights, task);
+    const matrix = await makeHere(weights, task, memory);
     const { values, scales, zeroPoints, offsets } = matrix;
     const arrays = [values, scales, zeroPoints, ...(offsets ? [offsets] : [])];
-    const buffers = arrays.map(({ buffer }) => buffer);
+    const buffers = new Set(arrays.map(({ buffer }) => buffer));
+    if (memory) buffers.delete(memory);
     const made: MatrixAnswer = { type: 'made', matrix };
     // The other thread receives the value.
-    return move({ [transferableSymbol]: buffers, [valueSymbol]: made }) as unknown as MatrixAnswer;
+    return move({
+      [transferableSymbol]: [...buffers],
+      [valueSymbol]: made,
+    }) as unknown as MatrixAnswer;
   } catch (error) {
     if (error instanceof ModelError) return { type: 'refused', message: error.message };
     throw error;

@@ -1,5 +1,5 @@
 import { float16ToFloat32 } from '../huggingface/float-conversion.ts';
-import { PackedLayout } from '../quantize/packed-matrix.ts';
+import { PackedLayout } from '../quantize/packed-layout.ts';
 import { zeroPointBytes } from '../quantize/pack-integers.ts';
 import { type MatrixSource, partsOf, rowsOf } from '../huggingface/matrix-source.ts';
 import type { StoredTensors } from './stored-tensors.ts';

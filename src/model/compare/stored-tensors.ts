@@ -5,7 +5,7 @@ import { readExternalInitializers } from '../../onnx/external-initializers.ts';
 import type { NodeProto, TensorProto } from '../../onnx/onnx_pb.ts';
 import { parseModel } from '../../onnx/parsed-model.ts';
 import type { BuiltModel } from '../manifest.ts';
-import { readRange } from '../huggingface/file-range.ts';
+import { readRange } from '../file-range.ts';
 import { ModelError } from '../model-error.ts';
 
 const ARRAYS = {

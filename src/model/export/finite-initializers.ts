@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { externalPlace } from '../../onnx/external-initializers.ts';
 import { type TensorProto, TensorProto_DataType as DataType } from '../../onnx/onnx_pb.ts';
 import { isExternal } from '../../onnx/protos.ts';
-import { readPieces } from '../huggingface/file-range.ts';
+import { readPieces } from '../file-range.ts';
 import { areFinite, type FloatDtype, notFinite } from '../huggingface/finite.ts';
 import { STORED_FLOATS } from '../huggingface/stored-floats.ts';
 

@@ -1,5 +1,5 @@
 import { bfloat16ToFloat32, float16ToFloat32 } from '../huggingface/float-conversion.ts';
-import { dequantize } from './integer-blocks.ts';
+import { BlockSpace, dequantize } from './integer-blocks.ts';
 import { INTEGER_TYPES } from './integer-types.ts';
 
 /**
@@ -21,7 +21,7 @@ export const DEQUANTIZE: Readonly<Record<string, Dequantize>> = {
   ...Object.fromEntries(
     Object.entries(INTEGER_TYPES).map(([name, type]): [string, Dequantize] => [
       name,
-      (bytes, target) => dequantize(type.read(bytes), type, target),
+      (bytes, target) => dequantize(type.read(bytes, new BlockSpace()), type, target),
     ]),
   ),
 };

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 
-import { readRange } from '../huggingface/file-range.ts';
+import { readRange } from '../file-range.ts';
 import { HeaderCursor, NeedsMoreBytes } from './header-cursor.ts';
 import { GgufMetadata, type MetadataValue, readMetadataValue } from './metadata.ts';
 

@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { MODEL_LIMITS } from '../../model-limits.ts';
-import { readPieces, readRange } from '../huggingface/file-range.ts';
+import { readPieces, readRange } from '../file-range.ts';
 import { requireFinite } from '../huggingface/finite.ts';
 import { ModelError } from '../model-error.ts';
 import { DEQUANTIZE } from './dequantize.ts';

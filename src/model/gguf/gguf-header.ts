@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 
 import { standInForBinary } from '../../files/stand-in.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
-import { readRange } from '../huggingface/file-range.ts';
+import { readRange } from '../file-range.ts';
 import { ModelError } from '../model-error.ts';
 import { HeaderCursor, NeedsMoreBytes } from './header-cursor.ts';
 import { GgufMetadata, type MetadataValue, readMetadataValue } from './metadata.ts';

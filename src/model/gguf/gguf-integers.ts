@@ -1,5 +1,6 @@
 import type { StoredIntegers, StoredLayout } from '../huggingface/weights.ts';
 import { addToBytes } from '../quantize/add-to-bytes.ts';
+import type { BlockSpace } from './integer-blocks.ts';
 import { INTEGER_TYPES } from './integer-types.ts';
 
 /** By type; only of those whose blocks are integers. */
@@ -15,14 +16,23 @@ export const GGUF_LAYOUTS: ReadonlyMap<string, StoredLayout> = new Map(
  * Blocks with integers around 0, and what that takes off their weights as an offset.
  * @param type one that has a layout
  * @param bytes whole blocks
+ * @param space for their content
  */
-export function integersOf(type: string, bytes: Uint8Array<ArrayBuffer>): StoredIntegers {
+export function integersOf(
+  type: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  space: BlockSpace,
+): StoredIntegers {
   const found = INTEGER_TYPES[type];
   if (found === undefined) throw new TypeError(`${type} has no integers`);
   const { bits, zero, middle, read } = found;
-  const { integers: values, scales, mins } = read(bytes);
+  const { integers: values, scales, mins } = read(bytes, space);
   // Moved to the middle of their bits, in place.
   addToBytes(values, 2 ** (bits - 1) - middle);
-  const offsets = mins?.map((min, group) => min + (middle - zero) * (scales[group] ?? 0)) ?? null;
-  return { values, scales, zeroPoints: null, offsets };
+  if (mins !== null) {
+    for (const [group, scale] of scales.entries()) {
+      mins[group] = (mins[group] ?? 0) + (middle - zero) * scale;
+    }
+  }
+  return { values, scales, zeroPoints: null, offsets: mins };
 }

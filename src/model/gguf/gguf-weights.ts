@@ -12,6 +12,7 @@ import type { Architecture } from './architectures.ts';
 import { GgufFile } from './gguf-file.ts';
 import type { GgufTensor } from './gguf-header.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
+import { BlockSpace } from './integer-blocks.ts';
 import { expandingMatrix, latentParts } from './latent-tensors.ts';
 import { type StoredOrder, storedOrder } from './stored-order.ts';
 import { tensorPlaces } from './tensor-names.ts';
@@ -19,6 +20,13 @@ import type { TensorPlace } from './tensor-place.ts';
 
 /** An expert's number, or a stream's, in the names of all families. */
 const EXPERT = /(?<=\.(?:experts|altup_(?:unembed_)?projections)\.)\d+(?=\.)/;
+
+interface Rows {
+  readonly rows: number;
+  /** Row of the tensor that the first of them is. */
+  readonly first: number;
+  readonly space: BlockSpace;
+}
 
 /** The tensors of a GGUF model by the names and in the form that they have in safetensors. */
 export class GgufWeights implements WeightSource {
@@ -86,7 +94,11 @@ export class GgufWeights implements WeightSource {
     const { place, stored, expert, tensor } = this.#require(name, shape);
     const [rows = 0] = shape;
     const bytes = await this.#file.bytes(stored, expert);
-    const integers = this.#integersIn(bytes, stored, tensor, { rows, first: 0 });
+    const integers = this.#integersIn(bytes, stored, tensor, {
+      rows,
+      first: 0,
+      space: new BlockSpace(),
+    });
     const order = this.#orderOf(place);
     return order === null ? integers : withRows(integers, rows * order.perRow, order.placeOf);
   }
@@ -101,9 +113,10 @@ export class GgufWeights implements WeightSource {
       return;
     }
     const [count = 0] = shape;
+    const space = new BlockSpace();
     let first = 0;
     for await (const { bytes, rows } of this.#file.rowPieces(stored, count, expert)) {
-      yield this.#integersIn(bytes, stored, tensor, { rows, first });
+      yield this.#integersIn(bytes, stored, tensor, { rows, first, space });
       first += rows;
     }
   }
@@ -113,9 +126,9 @@ export class GgufWeights implements WeightSource {
     bytes: Uint8Array<ArrayBuffer>,
     stored: string,
     { type }: GgufTensor,
-    { rows, first }: { readonly rows: number; readonly first: number },
+    { rows, first, space }: Rows,
   ): StoredIntegers {
-    const integers = integersOf(type.name, bytes);
+    const integers = integersOf(type.name, bytes, space);
     const perRow = integers.scales.length / rows;
     const ofBlocks = {
       what: this.#file.describe(stored),

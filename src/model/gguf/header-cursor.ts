@@ -77,7 +77,8 @@ export class HeaderCursor {
 
   /** Rounded above 2^53: as a length it is then greater than every file. */
   uint64(what: string): number {
-    return Number(this.#bytes.readBigUInt64LE(this.take(8, what)));
+    const start = this.take(8, what);
+    return this.#bytes.readUInt32LE(start) + this.#bytes.readUInt32LE(start + 4) * 2 ** 32;
   }
 
   int64(what: string): number {
@@ -93,5 +94,16 @@ export class HeaderCursor {
     const length = this.uint64(what);
     const start = this.take(length, what);
     return this.#bytes.toString('utf8', start, start + length);
+  }
+
+  /** Passes texts, each with its length before it. @returns what reads them */
+  strings(count: number, what: string): () => string[] {
+    const start = this.position;
+    for (let i = 0; i < count; i++) this.take(this.uint64(what), what);
+    return () => {
+      const cursor = new HeaderCursor(this.#bytes, this.#fileSize, this.#path);
+      cursor.position = start;
+      return Array.from({ length: count }, () => cursor.string(what));
+    };
   }
 }

@@ -8,6 +8,31 @@ export interface IntegerBlocks {
   readonly mins: Float32Array | null;
 }
 
+/**
+ * Arrays for the content of blocks, whatever they had before. Pieces that are used one after the other share them:
+ * with arrays of their own, more time goes into collecting those than into reading.
+ */
+export class BlockSpace {
+  #integers = new Uint8Array();
+  #scales = new Float32Array();
+  #mins = new Float32Array();
+
+  integers(length: number): Uint8Array<ArrayBuffer> {
+    if (this.#integers.length < length) this.#integers = new Uint8Array(length);
+    return this.#integers.subarray(0, length);
+  }
+
+  scales(length: number): Float32Array<ArrayBuffer> {
+    if (this.#scales.length < length) this.#scales = new Float32Array(length);
+    return this.#scales.subarray(0, length);
+  }
+
+  mins(length: number): Float32Array<ArrayBuffer> {
+    if (this.#mins.length < length) this.#mins = new Float32Array(length);
+    return this.#mins.subarray(0, length);
+  }
+}
+
 /** A type whose blocks are such integers. */
 export interface IntegerType {
   /** Integers that share a scale. */
@@ -18,8 +43,11 @@ export interface IntegerType {
   readonly zero: number;
   /** About the middle of its integers: as `zero`, unless there are minimums. */
   readonly middle: number;
-  /** @param bytes whole blocks */
-  readonly read: (bytes: Uint8Array<ArrayBuffer>) => IntegerBlocks;
+  /**
+   * @param bytes whole blocks
+   * @param space for their content
+   */
+  readonly read: (bytes: Uint8Array<ArrayBuffer>, space: BlockSpace) => IntegerBlocks;
 }
 
 /** Writes the weights that blocks hold, as ggml's reference computes them. */

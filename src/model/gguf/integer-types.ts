@@ -1,3 +1,4 @@
+import { foursOf } from '../huggingface/fours-of.ts';
 import {
   integersOfQ2,
   integersOfQ3,
@@ -5,7 +6,7 @@ import {
   integersOfQ5,
   integersOfQ6,
 } from './k-quants.ts';
-import type { IntegerBlocks, IntegerType } from './integer-blocks.ts';
+import type { BlockSpace, IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
 import { TABLE_TYPES } from './table-types.ts';
 import { NIBBLES, viewOf } from './words.ts';
@@ -40,10 +41,10 @@ interface NibbleBlocks {
 function nibbles(bits: 4 | 8, { blockBytes, hasMin, hasFifth }: NibbleBlocks): IntegerType {
   const middle = hasFifth ? 16 : 8;
   const packed = blockBytes - HALF_BLOCK;
-  const read = (bytes: Uint8Array<ArrayBuffer>): IntegerBlocks => {
-    const scales = strideHalves(bytes, blockBytes, 0);
-    const integers = new Uint8Array(scales.length * BLOCK);
-    const fours = new Int32Array(integers.buffer);
+  const read = (bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks => {
+    const scales = strideHalves(bytes, blockBytes, 0, (length) => space.scales(length));
+    const integers = space.integers(scales.length * BLOCK);
+    const fours = foursOf(integers);
     const view = viewOf(bytes);
     for (let block = 0; block < scales.length; block++) {
       const start = block * blockBytes + packed;
@@ -56,7 +57,8 @@ function nibbles(bits: 4 | 8, { blockBytes, hasMin, hasFifth }: NibbleBlocks): I
         fours[at + HALF_BLOCK / 4 + i] = ((word >>> 4) & NIBBLES) | (spread(high) << 4);
       }
     }
-    return { integers, scales, mins: hasMin ? strideHalves(bytes, blockBytes, 2) : null };
+    const mins = hasMin ? strideHalves(bytes, blockBytes, 2, (length) => space.mins(length)) : null;
+    return { integers, scales, mins };
   };
   return { groupSize: BLOCK, bits, zero: hasMin ? 0 : middle, middle, read };
 }
@@ -66,11 +68,11 @@ function spread(bits: number): number {
   return ((bits & 15) * 0x00204081) & 0x01010101;
 }
 
-function integersOfQ8(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
+function integersOfQ8(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 34;
-  const scales = strideHalves(bytes, blockBytes, 0);
-  const integers = new Uint8Array(scales.length * BLOCK);
-  const fours = new Int32Array(integers.buffer);
+  const scales = strideHalves(bytes, blockBytes, 0, (length) => space.scales(length));
+  const integers = space.integers(scales.length * BLOCK);
+  const fours = foursOf(integers);
   const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes + 2;

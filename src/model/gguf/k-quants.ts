@@ -1,4 +1,5 @@
-import type { IntegerBlocks } from './integer-blocks.ts';
+import { foursOf } from '../huggingface/fours-of.ts';
+import type { BlockSpace, IntegerBlocks } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
 import { NIBBLES, viewOf } from './words.ts';
 
@@ -10,11 +11,11 @@ const ONES = 0x01010101;
 const PAIRS = 0x03030303;
 
 /** 16 values share a 4-bit scale and a 4-bit minimum. */
-export function integersOfQ2(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
+export function integersOfQ2(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 84;
   const scales = strideHalves(bytes, blockBytes, 80);
   const mins = strideHalves(bytes, blockBytes, 82);
-  const parts = new Parts(scales.length, 16);
+  const parts = new Parts(scales.length, 16, space);
   const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
@@ -35,10 +36,10 @@ export function integersOfQ2(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
 }
 
 /** 16 values share a 6-bit scale; each value's third bit is apart from the others. */
-export function integersOfQ3(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
+export function integersOfQ3(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 110;
   const scales = strideHalves(bytes, blockBytes, 108);
-  const parts = new Parts(scales.length, 16);
+  const parts = new Parts(scales.length, 16, space);
   const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
@@ -72,22 +73,24 @@ function lowBitsShift(part: number): number {
 }
 
 /** 32 values share a 6-bit scale and a 6-bit minimum. */
-export function integersOfQ4(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
-  return integersOfParts(bytes, { blockBytes: 144, hasFifth: false });
+export function integersOfQ4(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
+  return integersOfParts(bytes, space, { blockBytes: 144, hasFifth: false });
 }
 
 /** Blocks as in Q4; each value's fifth bit is apart from the others. */
-export function integersOfQ5(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
-  return integersOfParts(bytes, { blockBytes: 176, hasFifth: true });
+export function integersOfQ5(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
+  return integersOfParts(bytes, space, { blockBytes: 176, hasFifth: true });
 }
 
 function integersOfParts(
   bytes: Uint8Array<ArrayBuffer>,
+  space: BlockSpace,
   { blockBytes, hasFifth }: { readonly blockBytes: number; readonly hasFifth: boolean },
 ): IntegerBlocks {
   const scales = strideHalves(bytes, blockBytes, 0);
   const mins = strideHalves(bytes, blockBytes, 2);
-  const parts = new Parts(scales.length, 32);
+  const parts = new Parts(scales.length, 32, space);
+  const { fours } = parts;
   const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
@@ -96,13 +99,16 @@ function integersOfParts(
     for (let part = 0; part < 8; part++) {
       parts.scale(block, part, (scales[block] ?? 0) * scaleOf(bytes, start + 4, part));
       parts.min(block, part, (mins[block] ?? 0) * minOf(bytes, start + 4, part));
-      const from = values + (part >> 1) * 32;
-      const shift = (part % 2) * 4;
+    }
+    // The low halves of bytes are a part, the high halves the next.
+    for (let part = 0; part < 8; part += 2) {
+      const from = values + part * 16;
       const at = (block * BLOCK + part * 32) / 4;
       for (let i = 0; i < 8; i++) {
-        const fifth = hasFifth ? (view.getInt32(fifthBits + 4 * i, true) >>> part) & ONES : 0;
-        const low = (view.getInt32(from + 4 * i, true) >>> shift) & NIBBLES;
-        parts.fours[at + i] = low | (fifth << 4);
+        const fifths = hasFifth ? view.getInt32(fifthBits + 4 * i, true) >>> part : 0;
+        const word = view.getInt32(from + 4 * i, true);
+        fours[at + i] = (word & NIBBLES) | ((fifths & ONES) << 4);
+        fours[at + 8 + i] = ((word >>> 4) & NIBBLES) | (((fifths >>> 1) & ONES) << 4);
       }
     }
   }
@@ -124,10 +130,10 @@ function minOf(bytes: Uint8Array, start: number, part: number): number {
 }
 
 /** 16 values share an 8-bit scale; each value's upper two bits are apart from the lower four. */
-export function integersOfQ6(bytes: Uint8Array<ArrayBuffer>): IntegerBlocks {
+export function integersOfQ6(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 210;
   const scales = strideHalves(bytes, blockBytes, 208);
-  const parts = new Parts(scales.length, 16);
+  const parts = new Parts(scales.length, 16, space);
   const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes;
@@ -160,12 +166,14 @@ class Parts implements IntegerBlocks {
   readonly scales: Float32Array;
   #mins: Float32Array | null = null;
   readonly #perBlock: number;
+  readonly #space: BlockSpace;
 
-  constructor(numBlocks: number, partSize: number) {
+  constructor(numBlocks: number, partSize: number, space: BlockSpace) {
     this.#perBlock = BLOCK / partSize;
-    this.integers = new Uint8Array(numBlocks * BLOCK);
-    this.fours = new Int32Array(this.integers.buffer);
-    this.scales = new Float32Array(numBlocks * this.#perBlock);
+    this.integers = space.integers(numBlocks * BLOCK);
+    this.fours = foursOf(this.integers);
+    this.scales = space.scales(numBlocks * this.#perBlock);
+    this.#space = space;
   }
 
   get mins(): Float32Array | null {
@@ -178,7 +186,7 @@ class Parts implements IntegerBlocks {
 
   /** @param amount that is taken off */
   min(block: number, part: number, amount: number): void {
-    this.#mins ??= new Float32Array(this.scales.length);
+    this.#mins ??= this.#space.mins(this.scales.length);
     this.#mins[block * this.#perBlock + part] = -amount;
   }
 }

@@ -1,7 +1,10 @@
 import { ModelError } from '../model-error.ts';
 import type { HeaderCursor } from './header-cursor.ts';
 
-export type MetadataValue = number | boolean | string | Float64Array | readonly string[];
+export type MetadataValue = number | boolean | string | Float64Array | StringList;
+
+/** Texts that become strings when they are asked for: a vocabulary has half a million, and few readers of a file want any. */
+type StringList = () => readonly string[];
 
 type ReadNumber = (cursor: HeaderCursor, what: string) => number;
 
@@ -43,9 +46,7 @@ export function readMetadataValue(cursor: HeaderCursor, what: string, path: stri
   const length = cursor.uint64(what);
   if (elements === STRING) {
     cursor.require(length * MIN_STRING_BYTES, what);
-    const strings: string[] = [];
-    for (let i = 0; i < length; i++) strings.push(cursor.string(what));
-    return strings;
+    return cursor.strings(length, what);
   }
   const { bytes, read } = numberOf(elements, what, path);
   const start = cursor.take(length * bytes, what);
@@ -109,9 +110,7 @@ export class GgufMetadata {
     const value = this.#values.get(key);
     // An empty list may have been written with any type of elements.
     if (value instanceof Float64Array && value.length === 0) return [];
-    if (value === undefined || (typeof value === 'object' && !(value instanceof Float64Array))) {
-      return value;
-    }
+    if (value === undefined || typeof value === 'function') return value?.();
     throw this.#wrong(key, 'a list of texts');
   }
 

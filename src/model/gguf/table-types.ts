@@ -1,5 +1,5 @@
 import { E2M1, EXPONENT_BIAS } from '../quantized/mxfp4.ts';
-import type { IntegerBlocks, IntegerType } from './integer-blocks.ts';
+import type { BlockSpace, IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
 
 /** Integers that share a scale, in all types here. */
@@ -38,9 +38,9 @@ interface TableBlocks {
 function inTable(table: Int8Array, { headBytes, groups, scalesOf }: TableBlocks): IntegerType {
   const blockBytes = headBytes + groups * GROUP_BYTES;
   const unsigned = Uint8Array.from(table, (value) => value + ZERO);
-  const read = (bytes: Uint8Array): IntegerBlocks => {
+  const read = (bytes: Uint8Array, space: BlockSpace): IntegerBlocks => {
     const scales = scalesOf(bytes);
-    const integers = new Uint8Array(scales.length * GROUP);
+    const integers = space.integers(scales.length * GROUP);
     for (let group = 0; group < scales.length; group++) {
       const block = Math.floor(group / groups);
       const from = block * blockBytes + headBytes + (group % groups) * GROUP_BYTES;

@@ -1,4 +1,5 @@
 import { ModelError } from '../model-error.ts';
+import { foursOf } from './fours-of.ts';
 
 /**
  * Types of floats, by where a word of one or two of them has exponents, and by what is added to them: only
@@ -16,9 +17,10 @@ export type FloatDtype = keyof typeof TYPES;
 const SIGNS = 0x8000_8000 | 0;
 
 /** Whether no value is NaN or infinite. @param values at a multiple of four bytes of their buffer */
-export function areFinite({ buffer, byteOffset, byteLength }: ArrayBufferView, type: FloatDtype) {
+export function areFinite(values: ArrayBufferView, type: FloatDtype) {
   const { exponents, added } = TYPES[type];
-  const words = new Int32Array(buffer, byteOffset, byteLength >> 2);
+  const { buffer, byteOffset, byteLength } = values;
+  const words = foursOf(values);
   let [a, b, c, d] = [0, 0, 0, 0];
   let i = 0;
   // Without branches, and four at a time: this looks at all weights of a model.

@@ -40,47 +40,40 @@ export function bfloat16ToFloat32(source: Uint16Array, target: Float32Array): vo
   }
 }
 
-/** Scratch space to see a float32's bits. */
-const scratch = new Float32Array(1);
-const scratchBits = new Uint32Array(scratch.buffer);
-
 /**
  * Rounds float32 to float16 bits, to the nearest and on a tie to the even one. What is too large
  * becomes infinite.
+ * @param halves where they go, as many; new if left out
  */
-export function float32ToFloat16(source: Float32Array): Uint16Array {
-  const halves = new Uint16Array(source.length);
-  for (let i = 0; i < source.length; i++) {
-    halves[i] = float16BitsOf(source[i] ?? 0);
-  }
+export function float32ToFloat16(
+  source: Float32Array,
+  halves: Uint16Array = new Uint16Array(source.length),
+): Uint16Array {
+  const bits = new Int32Array(source.buffer, source.byteOffset, source.length);
+  for (let i = 0; i < bits.length; i++) halves[i] = float16BitsOf(bits[i] ?? 0);
   return halves;
 }
 
-function float16BitsOf(value: number): number {
-  scratch[0] = value;
-  const bits = scratchBits[0] ?? 0;
+/** @param bits of a float32 */
+function float16BitsOf(bits: number): number {
   const sign = (bits >>> 16) & 0x8000;
   const magnitude = bits & 0x7fff_ffff;
-  if (magnitude > 0x7f80_0000) {
-    return sign | 0x7e00;
-  }
-  // Halfway between the largest float16, 65504, and what would come next.
-  if (magnitude >= 0x477f_f000) {
-    return sign | 0x7c00;
-  }
   if (magnitude < 0x3880_0000) {
-    // Below the smallest normal float16, in steps of 2^-24.
-    return sign | roundToEven(Math.abs(value) * 2 ** 24);
+    // Below the smallest normal float16, in steps of 2^-24: below half of that, a zero.
+    if (magnitude < 0x3300_0000) return sign;
+    const fraction = (magnitude & 0x7f_ffff) | 0x80_0000;
+    return sign | roundedShift(fraction, 126 - (magnitude >>> 23));
   }
+  if (magnitude > 0x7f80_0000) return sign | 0x7e00;
+  // Halfway between the largest float16, 65504, and what would come next.
+  if (magnitude >= 0x477f_f000) return sign | 0x7c00;
   // A carry out of the fraction goes into the exponent, which is what rounding up means there.
-  const rebiased = magnitude - 0x3800_0000;
-  return sign | ((rebiased + 0xfff + ((rebiased >>> 13) & 1)) >>> 13);
+  return sign | roundedShift(magnitude - 0x3800_0000, 13);
 }
 
-function roundToEven(value: number): number {
-  const below = Math.floor(value);
-  const rest = value - below;
-  return rest > 0.5 || (rest === 0.5 && below % 2 === 1) ? below + 1 : below;
+/** Shifts to the right, rounding to the nearest, on a tie to the even one. */
+function roundedShift(value: number, by: number): number {
+  return (value + (1 << (by - 1)) - 1 + ((value >>> by) & 1)) >>> by;
 }
 
 /** Rounds float32 to bfloat16 bits, to the nearest and on a tie to the even one. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 import { standInForBinary, START_BYTES } from '../../files/stand-in.ts';
 import { ModelError } from '../model-error.ts';
-import { readRange } from './file-range.ts';
+import { readRange } from '../file-range.ts';
 
 /** A tensor in a safetensors file. */
 export interface TensorEntry {

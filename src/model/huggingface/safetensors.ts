@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { ModelError } from '../model-error.ts';
-import { readPieces, readRange } from './file-range.ts';
+import { readPieces, readRange } from '../file-range.ts';
 import { type FloatDtype, requireStoredFinite } from './finite.ts';
 import { readJson } from './json-file.ts';
 import { readSafetensorsHeader, type TensorEntry } from './safetensors-header.ts';

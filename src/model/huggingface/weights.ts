@@ -60,9 +60,13 @@ export type MatrixTask = { readonly source: MatrixSource } & (
 /** A matrix as a graph stores it; what a kind of task has no use for is empty. */
 export interface MadeMatrix {
   readonly values: Float32Array | Uint16Array | Int8Array | Uint8Array;
-  readonly scales: Float32Array;
+  /** As float32, or as float16 if they are integers. */
+  readonly scales: Float32Array | Uint16Array;
   readonly zeroPoints: Uint8Array;
-  readonly offsets?: Float32Array;
+  /** See `scales`. */
+  readonly offsets?: Float32Array | Uint16Array;
+  /** Lets go of its memory, which another matrix takes; left out where that is its own. */
+  readonly release?: () => void;
 }
 
 /** Where a model's weights come from. */
@@ -87,7 +91,10 @@ export interface WeightSource {
    * @throws {ModelError} if it cannot be read in that shape, or is not as the layout says
    */
   integers?(name: string, shape: readonly number[]): Promise<StoredIntegers>;
-  /** A matrix as `integers` gives it, in pieces of whole rows. Left out where only the whole can be had. */
+  /**
+   * A matrix as `integers` gives it, in pieces of whole rows. A piece stays as it is until the next is asked for.
+   * Left out where only the whole can be had.
+   */
   integerPieces?(name: string, shape: readonly number[]): AsyncIterable<StoredIntegers>;
   /** Does a task in another thread, which has the same weights open; null, as if left out, without one. */
   made?(task: MatrixTask): Promise<MadeMatrix> | null;

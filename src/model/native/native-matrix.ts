@@ -1,9 +1,9 @@
+import type { ElementType } from '../../onnx/data-type.ts';
 import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import type { NativeFormat, WeightSource } from '../huggingface/weights.ts';
-import { floatInitializer } from '../quantize/float-matrix.ts';
 import { MadeOnce } from '../quantize/make-matrix.ts';
 import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
-import { PackedLayout } from '../quantize/packed-matrix.ts';
+import { PackedLayout } from '../quantize/packed-layout.ts';
 
 /** A packed matrix of a graph. */
 export interface NativeMatrix {
@@ -33,21 +33,23 @@ export function addNativeMatrix(
   const { numPlaces, padded } = layout;
   const { bits, blockSize, hasOffsets } = format;
   const made = new MadeOnce(weights, { kind: 'native', source, ...format, isGated });
-  const valuesName = `${name}.weight_packed${bits}`;
-  const valuesShape = [numPlaces, (padded * bits) / 8];
-  const values = graph.initializer(valuesName, 'uint8', valuesShape, async () => {
-    return (await made.load()).values;
-  });
+  let release: (() => void) | undefined;
+  type Part = 'values' | 'scales' | 'offsets';
+  const part = (what: Part, type: ElementType, shape: readonly number[], isLast = false) => {
+    const suffix = what === 'values' ? `packed${bits}` : what;
+    const load = async () => {
+      const matrix = await (isLast ? made.loadLast() : made.load());
+      ({ release } = matrix);
+      return matrix[what] ?? new Uint8Array();
+    };
+    const onUsed = isLast ? () => release?.() : undefined;
+    return graph.initializer(`${name}.weight_${suffix}`, type, shape, load, onUsed);
+  };
+  const values = part('values', 'uint8', [numPlaces, (padded * bits) / 8]);
   const shape = blockSize === null ? [numPlaces] : [numPlaces, padded / blockSize];
   const type = blockSize === null ? 'float' : 'float16';
-  const scales = floatInitializer(graph, `${name}.weight_scales`, shape, type, async () => {
-    return (await (hasOffsets ? made.load() : made.loadLast())).scales;
-  });
-  const offsets = hasOffsets
-    ? floatInitializer(graph, `${name}.weight_offsets`, shape, type, async () => {
-        return (await made.loadLast()).offsets ?? new Float32Array();
-      })
-    : null;
+  const scales = part('scales', type, shape, !hasOffsets);
+  const offsets = hasOffsets ? part('offsets', type, shape, true) : null;
   return { name, rows, columns, format, layout, values, scales, offsets };
 }
 

@@ -21,23 +21,30 @@ export function weightData(
   name: string,
 ): Float32Array | Uint16Array {
   const data = floatData(type, values);
-  if (data instanceof Float32Array || areFinite(data, 'F16')) return data;
-  const index = data.findIndex((half) => (half & 0x7c00) === 0x7c00);
+  if (data instanceof Uint16Array) requireHalves(data, values, name);
+  return data;
+}
+
+/** @throws {ModelError} if a value has become infinite as float16, naming the initializer */
+export function requireHalves(halves: Uint16Array, values: Float32Array, name: string): void {
+  if (areFinite(halves, 'F16')) return;
+  const index = halves.findIndex((half) => (half & 0x7c00) === 0x7c00);
   throw new ModelError(
     `"${name}" has ${values[index]}, which is too large for float16: use --precision fp32`,
   );
 }
 
-/** Adds a float tensor; `load` gives its values as float32. */
+/** Adds a float tensor; `load` gives its values as float32, or as float16 that is checked already. */
 export function floatInitializer(
   graph: GraphBuilder,
   name: string,
   shape: readonly number[],
   type: FloatType,
-  load: () => Promise<Float32Array>,
+  load: () => Promise<Float32Array | Uint16Array>,
 ): string {
   return graph.initializer(name, type, shape, async () => {
-    return weightData(type, await load(), name);
+    const values = await load();
+    return values instanceof Uint16Array ? values : weightData(type, values, name);
   });
 }
 

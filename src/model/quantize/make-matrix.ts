@@ -9,8 +9,15 @@ export function makeMatrix(weights: WeightSource, task: MatrixTask): Promise<Mad
   return weights.made?.(task) ?? makeHere(weights, task);
 }
 
-/** Makes it in this thread. */
-export function makeHere(weights: WeightSource, task: MatrixTask): Promise<MadeMatrix> {
+/**
+ * Makes it in this thread.
+ * @param memory for values of native kernels, as many as packedBytes; new if left out
+ */
+export function makeHere(
+  weights: WeightSource,
+  task: MatrixTask,
+  memory?: SharedArrayBuffer,
+): Promise<MadeMatrix> {
   switch (task.kind) {
     case 'floats':
       return makeFloats(weights, task);
@@ -19,7 +26,7 @@ export function makeHere(weights: WeightSource, task: MatrixTask): Promise<MadeM
     case 'blocks':
       return makeBlocks(weights, task);
     case 'native':
-      return makePacked(weights, task);
+      return makePacked(weights, task, memory);
   }
 }
 

@@ -29,14 +29,15 @@ export async function* inOneForm(
 
 function movedTo(
   bits: 4 | 8,
-  { values, scales, zeroPoints, offsets }: StoredIntegers,
+  { values, scales, zeroPoints, offsets = null }: StoredIntegers,
   layout: StoredLayout,
 ): StoredIntegers {
   const middle = 2 ** (layout.bits - 1);
   const added = 2 ** (bits - 1) - middle;
+  if (added === 0 && zeroPoints === null) return { values, scales, zeroPoints, offsets };
   const moved = added === 0 ? values : values.slice();
   addToBytes(moved, added);
-  const hasOffsets = Boolean(offsets) || zeroPoints !== null;
+  const hasOffsets = offsets !== null || zeroPoints !== null;
   return {
     values: moved,
     scales,

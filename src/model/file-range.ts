@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 
-import { ModelError } from '../model-error.ts';
+import { ModelError } from './model-error.ts';
 
 /**
  * Fills `target` with the bytes of an open file from `offset` on.
