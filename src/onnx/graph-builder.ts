@@ -212,8 +212,9 @@ export class GraphBuilder implements GraphNodes {
       let done = 0;
       for await (const { initializer, bytes } of madeInOrder(own, bytesAhead)) {
         if (externalBytes(initializer) === 0) {
-          inline.set(initializer.name, bytes);
-          tensors.push(inlineTensor(initializer, bytes));
+          const kept = bytes.slice();
+          inline.set(initializer.name, kept);
+          tensors.push(inlineTensor(initializer, kept));
           continue;
         }
         const span = await data.append(bytes);

@@ -43,6 +43,32 @@ function multiply(vector: Float32Array, matrix: Float32Array): Float32Array {
   );
 }
 
+test('initializers are written before the memory that they are made in is used again', async () => {
+  const memory = new Float32Array(64 * 64);
+  const graph = new GraphBuilder('shared memory');
+  const sizes = { small: 8, big: 64 * 64, other: 64 } as const;
+  for (const [index, [name, size]] of Object.entries(sizes).entries()) {
+    const load = async () => memory.fill(index + 1).subarray(0, size);
+    graph.initializer(name, 'float', [size], load, () => memory.fill(NaN));
+  }
+  graph.output('small', 'float', [8]);
+  const again = new GraphBuilder('the same');
+  again.initializer('small', 'float', [8], async () => memory.subarray(0, 8));
+  const folder = await temporaryDirectory();
+  const data = await graph.write(join(folder, 'first.onnx'));
+  await again.writeSharing(data, join(folder, 'second.onnx'));
+  for (const [name, values] of [
+    ['first.onnx', [1, 3]],
+    ['second.onnx', [1]],
+  ] as const) {
+    const { graph: read } = fromBinary(ModelProtoSchema, await readFile(join(folder, name)));
+    const inside = (read?.initializer ?? []).filter(({ rawData }) => rawData.length > 0);
+    expect(inside.map(({ rawData }) => Buffer.from(rawData).readFloatLE(0))).toEqual(values);
+  }
+  const big = await readFile(join(folder, 'first.onnx.data'));
+  expect(new Set(new Float32Array(big.buffer, big.byteOffset, 64 * 64))).toEqual(new Set([2]));
+});
+
 test('a written graph keeps small initializers inside and big ones in an aligned data file', async () => {
   const graph = new GraphBuilder('products');
   const x = graph.input('x', 'float', [1, 64]);

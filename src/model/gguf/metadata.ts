@@ -3,7 +3,7 @@ import type { HeaderCursor } from './header-cursor.ts';
 
 export type MetadataValue = number | boolean | string | Float64Array | StringList;
 
-/** Texts that become strings when they are asked for: a vocabulary has half a million, and few readers of a file want any. */
+/** Texts that become strings when they are asked for: there may be half a million, which few readers of a file want. */
 type StringList = () => readonly string[];
 
 type ReadNumber = (cursor: HeaderCursor, what: string) => number;
