@@ -4,6 +4,7 @@ import { usePages } from './support/browser.ts';
 import { ask, composer, openSettings, setParameter } from './support/chat-page.ts';
 import { answerWith } from './support/fake-answers.ts';
 import { useServer } from './support/server.ts';
+import { slowDownloads } from './support/slow-downloads.ts';
 
 const url = useServer();
 const open = usePages();
@@ -123,6 +124,7 @@ test('while an answer is written its speed and the context that it uses are show
     const body = { ...(route.request().postDataJSON() as object), ignore_eos: true };
     await route.continue({ postData: JSON.stringify(body) });
   });
+  await slowDownloads(page);
   await composer(page).fill('Tell me a long story.');
   await page.keyboard.press('Enter');
   const facts = page.locator('.answer[aria-busy=true] .answer-facts');

@@ -4,6 +4,7 @@ import { usePages } from './support/browser.ts';
 import { ask } from './support/chat-page.ts';
 import { answerWith } from './support/fake-answers.ts';
 import { useServer } from './support/server.ts';
+import { slowDownloads } from './support/slow-downloads.ts';
 
 const url = useServer();
 const open = usePages();
@@ -131,6 +132,7 @@ test('the way to the end is there while an answer grows out of sight', async () 
     const body = { ...(route.request().postDataJSON() as object), ignore_eos: true };
     await route.continue({ postData: JSON.stringify(body) });
   });
+  await slowDownloads(page);
   await page.locator('.composer textarea').fill('Tell me a long story about a river.');
   await page.keyboard.press('Enter');
   const list = page.locator('.messages');

@@ -15,7 +15,7 @@ async function answerTo(server: ServerProcess, content: string): Promise<string>
       messages: [{ role: 'user', content }],
       temperature: 0,
       ignore_eos: true,
-      max_completion_tokens: 600,
+      max_completion_tokens: 1500,
     }),
   });
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
@@ -28,7 +28,7 @@ test('a stream goes on when its server is killed and comes back', async () => {
     const page = await open(server.url);
     await openSettings(page);
     await setParameter(page, 'temperature', '0');
-    await setParameter(page, 'max_completion_tokens', '600');
+    await setParameter(page, 'max_completion_tokens', '1500');
     await page.getByText('All others').click();
     await page
       .locator('.parameter', { hasText: 'ignore_eos' })

@@ -9,6 +9,7 @@ import {
   setParameter,
 } from './support/chat-page.ts';
 import { useServer } from './support/server.ts';
+import { slowDownloads } from './support/slow-downloads.ts';
 
 const url = useServer();
 const open = usePages();
@@ -50,6 +51,7 @@ test('it stops when it is told to, and the server does too', async () => {
     .locator('.parameter', { hasText: 'ignore_eos' })
     .locator('select')
     .selectOption('true');
+  await slowDownloads(page);
   await composer(page).fill('Tell me a story.');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Stop' }).waitFor();
