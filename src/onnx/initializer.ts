@@ -40,8 +40,8 @@ export function checkedBytes(initializer: Initializer, data: ArrayBufferView): U
 }
 
 /**
- * The bytes of initializers, in order, each until the next is asked for. While one is waited for or used, those after it are being made, of up
- * to `bytesAhead` bytes.
+ * The bytes of initializers, in order, each until the next is asked for. While one is waited for or used, those
+ * after it are being made, of up to `bytesAhead` bytes.
  */
 export async function* madeInOrder(
   initializers: readonly Initializer[],

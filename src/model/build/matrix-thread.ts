@@ -9,6 +9,13 @@ import { makeHere } from '../quantize/make-matrix.ts';
 import { smoothedWeights } from '../static/smoothed-weights.ts';
 import { inspectSource, type ThreadedModel } from './model-source.ts';
 
+/** A matrix to make. */
+export interface ThreadTask {
+  readonly task: MatrixTask;
+  /** See makeHere. */
+  readonly memory?: SharedArrayBuffer | undefined;
+}
+
 /** Errors lose their class between threads. */
 export type MatrixAnswer =
   | { readonly type: 'made'; readonly matrix: MadeMatrix }
@@ -21,12 +28,6 @@ async function openWeights({ source, maxModelLen, factors }: ThreadedModel) {
   const model = await inspectSource(source, maxModelLen);
   if (model.kind === 'export') throw new TypeError('exports have no weights to make matrices of');
   return inRotaryOrder(model.config, smoothedWeights(await model.open(), factors));
-}
-
-export interface ThreadTask {
-  readonly task: MatrixTask;
-  /** See makeHere. */
-  readonly memory?: SharedArrayBuffer | undefined;
 }
 
 /** The arrays go to the other thread without being copied. */

@@ -1,3 +1,5 @@
+import { reusedArray } from '../huggingface/reused-array.ts';
+
 /** Content of a tensor's blocks: a weight is (integer - zero) * scale + min, each rounded to float32. */
 export interface IntegerBlocks {
   /** From 0 on. */
@@ -8,29 +10,11 @@ export interface IntegerBlocks {
   readonly mins: Float32Array | null;
 }
 
-/**
- * Arrays for the content of blocks, whatever they had before. Pieces that are used one after the other share them:
- * with arrays of their own, more time goes into collecting those than into reading.
- */
+/** Arrays for the content of blocks, which the next blocks that are read into it overwrite. */
 export class BlockSpace {
-  #integers = new Uint8Array();
-  #scales = new Float32Array();
-  #mins = new Float32Array();
-
-  integers(length: number): Uint8Array<ArrayBuffer> {
-    if (this.#integers.length < length) this.#integers = new Uint8Array(length);
-    return this.#integers.subarray(0, length);
-  }
-
-  scales(length: number): Float32Array<ArrayBuffer> {
-    if (this.#scales.length < length) this.#scales = new Float32Array(length);
-    return this.#scales.subarray(0, length);
-  }
-
-  mins(length: number): Float32Array<ArrayBuffer> {
-    if (this.#mins.length < length) this.#mins = new Float32Array(length);
-    return this.#mins.subarray(0, length);
-  }
+  readonly integers = reusedArray((length) => new Uint8Array(length));
+  readonly scales = reusedArray((length) => new Float32Array(length));
+  readonly mins = reusedArray((length) => new Float32Array(length));
 }
 
 /** A type whose blocks are such integers. */

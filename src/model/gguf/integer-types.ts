@@ -42,7 +42,7 @@ function nibbles(bits: 4 | 8, { blockBytes, hasMin, hasFifth }: NibbleBlocks): I
   const middle = hasFifth ? 16 : 8;
   const packed = blockBytes - HALF_BLOCK;
   const read = (bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks => {
-    const scales = strideHalves(bytes, blockBytes, 0, (length) => space.scales(length));
+    const scales = strideHalves(bytes, blockBytes, 0, space.scales);
     const integers = space.integers(scales.length * BLOCK);
     const fours = foursOf(integers);
     const view = viewOf(bytes);
@@ -57,7 +57,7 @@ function nibbles(bits: 4 | 8, { blockBytes, hasMin, hasFifth }: NibbleBlocks): I
         fours[at + HALF_BLOCK / 4 + i] = ((word >>> 4) & NIBBLES) | (spread(high) << 4);
       }
     }
-    const mins = hasMin ? strideHalves(bytes, blockBytes, 2, (length) => space.mins(length)) : null;
+    const mins = hasMin ? strideHalves(bytes, blockBytes, 2, space.mins) : null;
     return { integers, scales, mins };
   };
   return { groupSize: BLOCK, bits, zero: hasMin ? 0 : middle, middle, read };
@@ -70,7 +70,7 @@ function spread(bits: number): number {
 
 function integersOfQ8(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 34;
-  const scales = strideHalves(bytes, blockBytes, 0, (length) => space.scales(length));
+  const scales = strideHalves(bytes, blockBytes, 0, space.scales);
   const integers = space.integers(scales.length * BLOCK);
   const fours = foursOf(integers);
   const view = viewOf(bytes);

@@ -1,5 +1,6 @@
 import { float32ToFloat16 } from '../huggingface/float-conversion.ts';
 import type { MatrixSource } from '../huggingface/matrix-source.ts';
+import { reusedArray } from '../huggingface/reused-array.ts';
 import type { NativeFormat, StoredIntegers } from '../huggingface/weights.ts';
 import { requireHalves } from './float-matrix.ts';
 import { foursOf } from '../huggingface/fours-of.ts';
@@ -20,7 +21,10 @@ export class BlockPacker {
   readonly #fours: Int32Array;
   readonly #halves: Halves;
   /** Scales and offsets of a piece, as float16. */
-  readonly #space: [Uint16Array, Uint16Array] = [new Uint16Array(), new Uint16Array()];
+  readonly #space = {
+    scales: reusedArray((length) => new Uint16Array(length)),
+    offsets: reusedArray((length) => new Uint16Array(length)),
+  };
   #row = 0;
 
   constructor(
@@ -71,19 +75,16 @@ export class BlockPacker {
 
   /** @throws {ModelError} if one is too large for float16 */
   #halvesOf(scales: Float32Array, offsets?: Float32Array | null): Halves {
+    const rounded = (what: keyof Halves, values: Float32Array) => {
+      const halves = float32ToFloat16(values, this.#space[what](values.length));
+      requireHalves(halves, values, `${this.#name}.weight_${what}`);
+      return halves;
+    };
     const hasOffsets = this.#halves.offsets !== null && offsets;
     return {
-      scales: this.#rounded(0, scales, 'scales'),
-      offsets: hasOffsets ? this.#rounded(1, offsets, 'offsets') : null,
+      scales: rounded('scales', scales),
+      offsets: hasOffsets ? rounded('offsets', offsets) : null,
     };
-  }
-
-  #rounded(index: 0 | 1, values: Float32Array, what: string): Uint16Array {
-    if (this.#space[index].length < values.length)
-      this.#space[index] = new Uint16Array(values.length);
-    const halves = float32ToFloat16(values, this.#space[index].subarray(0, values.length));
-    requireHalves(halves, values, `${this.#name}.weight_${what}`);
-    return halves;
   }
 
   /**

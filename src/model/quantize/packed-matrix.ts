@@ -93,8 +93,9 @@ function hasBlocks<Format extends NativeFormat>(format: Format): format is Forma
 }
 
 /**
- * Puts weights in blocks, scales and offsets [pairs][blocks][32]. With 8 bits, values lie as in `pack8`. With 4 bits [pairs][blocks][2][block / 8][16][4]
- * of values moved up by 8, of each block the fours 2 i in the low and 2 i + 1 in the high half of bytes.
+ * Puts weights in blocks, scales and offsets [pairs][blocks][32]. With 8 bits, values lie as in `pack8`. With 4 bits
+ * [pairs][blocks][2][block / 8][16][4] of values moved up by 8, of each block the fours 2 i in the low and 2 i + 1
+ * in the high half of bytes.
  */
 async function packBlocks(
   weights: WeightSource,

@@ -13,6 +13,7 @@ import { engineRequest } from '../../support/engine-requests.ts';
 import { FAMILY_FIXTURES } from '../../support/families.ts';
 import { longHybrid } from '../../support/hybrid-engine.ts';
 import { orLong } from '../../support/long-runs.ts';
+import { LINUX, needs } from '../../support/needs.ts';
 import { RandomDrafts } from '../../support/random-drafts.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import {
@@ -163,8 +164,9 @@ it.each(['gemma3', 'gpt-oss', 'gemma4-small'])(
   },
 );
 
-it.skipIf(process.platform !== 'linux')(
+it(
   'takes a text up after a crash, and never has more memory than it counts',
+  needs(LINUX),
   async () => {
     const model = await modelOf('gemma3', 'float16');
     const sharedMemoryFd = createSharedMemory(
