@@ -19,29 +19,23 @@ interface Sent {
 /** Tokens before which a story does not end. */
 const STORY_TOKENS = 1200;
 
-/** Bodies of all chats that a page sends, greedy; those with "story" in their last message do not end soon. */
+/**
+ * Bodies of all chats that a page sends. The server is asked only the last question of each, greedy: after a story of
+ * chance length a small model may add up wrongly, or say nothing. Stories do not end soon.
+ */
 async function watchChats(page: Page): Promise<Sent[]> {
   const bodies: Sent[] = [];
   await page.context().route('**/v1/chat/completions', async (route) => {
     const body = route.request().postDataJSON() as Sent;
     bodies.push(body);
-    const isLong = body.messages.at(-1)?.content?.includes('story') ?? false;
+    const question = body.messages.findLastIndex(({ role }) => role === 'user');
+    const messages = body.messages.slice(question);
     // Not `ignore_eos`: after the end of its text a model may write only tokens that nobody sees.
-    const min_tokens = isLong ? STORY_TOKENS : 0;
-    await route.continue({ postData: JSON.stringify({ ...body, temperature: 0, min_tokens }) });
+    const min_tokens = messages[0]?.content?.includes('story') ? STORY_TOKENS : 0;
+    const postData = JSON.stringify({ ...body, messages, temperature: 0, min_tokens });
+    await route.continue({ postData });
   });
   return bodies;
-}
-
-/** What the server answers to a chat that a page has sent. */
-async function greedyAnswer(url: string, sent: Sent | undefined): Promise<string> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: 'Bearer the-right-key' },
-    body: JSON.stringify({ messages: sent?.messages, temperature: 0 }),
-  });
-  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
-  return choices[0]?.message.content.trim() ?? '';
 }
 
 async function giveKey(page: Page, key: string, isKept = false): Promise<void> {
@@ -200,9 +194,14 @@ test('a day with the page', async () => {
     await expect.poll(() => page.locator('.banner').count()).toBe(0);
     await page.getByRole('button', { name: 'Try again' }).click();
     await answered(page);
-    // Compared with what the server says: after a story of chance length a small model may add up wrongly.
-    expect(sent.at(-1)?.messages.at(-1)?.content).toBe('What is 5 + 3?');
-    expect((await answers(page)).at(-1)).toBe(await greedyAnswer(server.url, sent.at(-1)));
+    expect(sent.at(-1)?.messages.map(({ content }) => content)).toEqual([
+      'Tell me a story about a river.',
+      expect.stringContaining(kept.slice(0, 40)),
+      'What is 1 + 1?',
+      expect.stringContaining('2'),
+      'What is 5 + 3?',
+    ]);
+    expect((await answers(page)).at(-1)).toContain('8');
     expect(await page.locator('.answer-error').count()).toBe(0);
     expect(await composer(page).inputValue()).toBe('A thought for later');
 

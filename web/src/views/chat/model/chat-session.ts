@@ -165,7 +165,7 @@ export class ChatSession {
       parentId = result.id;
       return result;
     });
-    await writeMessages(made);
+    void writeMessages(made);
     await this.#answer(parentId, '');
   }
 
@@ -211,7 +211,8 @@ export class ChatSession {
       content,
       ...(isPlain ? {} : { attachments }),
     });
-    await writeMessages([question]);
+    // Not waited for: until its answer is there, the page would look as if nothing had been asked.
+    void writeMessages([question]);
     await this.#answer(question.id, '');
   }
 
