@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { isMadeFrom, PROGRAM_STAMP, programSources } from './scripts/built-from.mjs';
 import { shared } from './test/support/vitest-shared.ts';
@@ -42,19 +44,33 @@ const PLAIN = [
 ];
 
 /**
- * Whether processes and threads that tests start run from `dist`, which takes a third of the time. Never from
- * another version of the sources: `npm test` compiles them first, and a run that watches may see them change.
+ * Whether tests, and the processes and threads that they start, take the sources from `dist`, where they are
+ * compiled. Never another version of them: `npm test` compiles first, and a run that watches may see them change.
+ * Coverage is counted in the sources themselves.
  */
-const STARTS_FROM_BUILD =
-  process.argv.includes('run') && isMadeFrom(PROGRAM_STAMP, programSources());
-const BUILT_ENTRY = fileURLToPath(new URL('test/support/built-entry.ts', import.meta.url));
+const IS_BUILT =
+  process.argv.includes('run') &&
+  !process.argv.includes('--coverage') &&
+  isMadeFrom(PROGRAM_STAMP, programSources());
+const SOURCES = fileURLToPath(new URL('src/', import.meta.url));
+const BUILD = fileURLToPath(new URL('dist/', import.meta.url));
+
+const fromBuild: Plugin = {
+  name: 'from-build',
+  enforce: 'pre',
+  resolveId(imported, importer) {
+    if (importer === undefined || !imported.startsWith('.')) return null;
+    const file = resolve(dirname(importer), imported);
+    if (!file.startsWith(SOURCES) || !file.endsWith('.ts')) return null;
+    return BUILD + file.slice(SOURCES.length).replace(/\.ts$/, '.js');
+  },
+};
 
 export default defineConfig({
-  resolve: {
-    alias: STARTS_FROM_BUILD ? [{ find: /^\.\/module-entry\.ts$/, replacement: BUILT_ENTRY }] : [],
-  },
+  plugins: IS_BUILT ? [fromBuild] : [],
   test: {
     ...shared,
+    server: { deps: { external: [/\/node_modules\//, new RegExp(`^${BUILD}`)] } },
     // As many processes as cores: threads of V8's that collect garbage beside them cost more than they save.
     execArgv: ['--expose-gc', '--single-threaded-gc'],
     // At least two files at once, and models with a thread each: with more threads than cores, those

@@ -1,7 +1,8 @@
 // Makes `npm start` and `npm test` work on a fresh clone: installs what is missing, builds what is
 // stale, then hands over. Plain JavaScript without dependencies, because it runs before there are any.
 // npm's own pre/post hooks can't do this: .npmrc turns install scripts off, and the hooks with them.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
@@ -27,7 +28,7 @@ checkNode();
 install();
 build();
 if (command === 'start') await start();
-if (command === 'test') test();
+if (command === 'test') await test();
 
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -112,26 +113,43 @@ async function start() {
   await import('../dist/cli/main.js');
 }
 
-function test() {
-  run('npm', ['run', '-s', 'check']);
-  run(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...args]);
+async function test() {
+  // Beside the tests, which leave cores idle while they wait. Its output comes at once, not between theirs.
+  const checking = begin('npm', ['run', '-s', 'check'], 'pipe');
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  const testing = begin(process.execPath, [vitest, 'run', ...args], 'inherit');
+  const said = [];
+  for (const stream of [checking.stdout, checking.stderr]) {
+    stream.on('data', (part) => said.push(part));
+  }
+  checking.once('close', (code) => {
+    process.stderr.write(code === 0 ? 'chairlift: npm run check passed\n' : Buffer.concat(said));
+  });
+  const ends = [checking, testing].map((child) => once(child, 'close'));
+  const [[checked], [tested]] = await Promise.all(ends);
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const others = Object.keys(scripts).filter((name) => name.startsWith('test:'));
   const commands = others.map((name) => `npm run ${name}`).join(', ');
   console.error(`chairlift: longer suites (CONTRIBUTING.md says what they need): ${commands}`);
+  if (checked !== 0) fail('chairlift: npm run check FAILED, see its output above');
+  if (tested !== 0) process.exit(tested ?? 1);
 }
 
 function run(program, argv) {
-  // npm is a .cmd file on Windows, which only a shell can start.
-  const shell = process.platform === 'win32' && program === 'npm';
-  const { status, error, signal } = spawnSync(program, argv, {
-    cwd: root,
-    stdio: 'inherit',
-    shell,
-  });
+  const options = { cwd: root, stdio: 'inherit', shell: needsShell(program) };
+  const { status, error, signal } = spawnSync(program, argv, options);
   if (error) fail(`could not run ${program}: ${error.message}`);
   if (signal) fail(`${program} was ended by ${signal}`);
   if (status !== 0) process.exit(status ?? 1);
+}
+
+function begin(program, argv, stdio) {
+  return spawn(program, argv, { cwd: root, stdio, shell: needsShell(program) });
+}
+
+/** npm is a .cmd file on Windows, which only a shell can start. */
+function needsShell(program) {
+  return process.platform === 'win32' && program === 'npm';
 }
 
 function fail(message) {

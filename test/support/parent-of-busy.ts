@@ -6,7 +6,7 @@ import { forkModule } from '../../src/threads/fork-module.ts';
 const [, , way] = process.argv;
 const child =
   way === 'forkModule'
-    ? forkModule(new URL('./busy-child.js', import.meta.url), [
+    ? forkModule(new URL('./busy-child.ts', import.meta.url), [
         'ignore',
         'ignore',
         'inherit',

@@ -4,7 +4,7 @@ import { ProcessMemoryError, ProcessPool } from '../../src/threads/process-pool.
 import { until } from '../support/processes.ts';
 import type { Told } from './support/task-process.ts';
 
-const ENTRY = new URL('./support/task-process.js', import.meta.url);
+const ENTRY = new URL('./support/task-process.ts', import.meta.url);
 const NEVER = { signal: new AbortController().signal };
 
 function openPool(more: { readonly idleMs?: number; readonly maxMb?: number } = {}) {

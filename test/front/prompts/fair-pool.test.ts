@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { FairPool } from '../../../src/front/prompts/fair-pool.ts';
 
 const threads = new FairPool<Int32Array, number>({
-  entry: new URL('./support/thread-worker.js', import.meta.url),
+  entry: new URL('./support/thread-worker.ts', import.meta.url),
   workerData: null,
   maxThreads: 2,
   heapMb: 64,
