@@ -1,6 +1,7 @@
 """Tiny checkpoints of families.py as GGUF files, by llama.cpp's own converter.
 
 Usage: python3 scripts/references/gguf_families.py <llama.cpp> test/fixtures/families test/fixtures/gguf [case ...]
+       ... test/fixtures/predictions test/fixtures/predictions-gguf qwen3-next qwen3.5 qwen3.5-moe glm4-moe
 Needs: pip install torch transformers; the sources of llama.cpp, as in the package llama-cpp-python
 
 Weights stay as they are; the vocabulary is made up. What the models compute is in families' reference.json.
@@ -76,6 +77,7 @@ CASES = {
     "minimax-m2": {},
     "deepseek-v2": {},
     "deepseek-v3": {},
+    "glm4-moe": {},
     "glm4-moe-lite": {"first_k_dense_replace": 1},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
@@ -115,7 +117,8 @@ def convert(name: str, fields: dict) -> None:
         config = {**read, **fields}
         of = get_model_class(config["architectures"][0])
         of.set_vocab = add_vocabulary
-        of.no_mtp = True
+        # Modules that predict, where checkpoints have them.
+        of.no_mtp = FAMILIES.name != "predictions"
         target = TARGET / f"{name}.gguf"
         # Weights times a factor are no longer in bfloat16.
         in_floats = name.startswith("falcon-h1")

@@ -76,7 +76,7 @@ export const GLMS: readonly KnownFamily[] = [
       variant: { use_qk_norm: true },
       tensors: withLayer({ ...GLM4_MOE.tensors.layer, headNorms: HEAD_NORMS }),
     },
-    gguf: null,
+    gguf: { architecture: 'glm4moe', mlpNorm: 'post_attention_norm' },
   },
   { family: GLM4_MOE, gguf: null },
 ];

@@ -36,11 +36,11 @@ export async function predictionOf(
       `this checkpoint's multi-token prediction can't be read: leave out --speculative mtp (${error.message})`,
     );
   }
-  return { form, config: withLayer(model, form), weights: renamed(weights, model, form) };
+  return { form, config: withPrediction(model, form), weights: renamed(weights, model, form) };
 }
 
-/** Name of `form.finalNorm` is the last norm's; the layer attends to all, and has experts if others have. */
-function withLayer(model: DecoderConfig, form: PredictionForm): DecoderConfig {
+/** The model's, with the module's layer, which attends to all, and has experts if others have. */
+export function withPrediction(model: DecoderConfig, form: PredictionForm): DecoderConfig {
   const { family, numLayers, experts, recurrence } = model;
   const { tensors } = family;
   const width = model.intermediateSizes.at(-1) ?? 0;
@@ -60,15 +60,19 @@ function withLayer(model: DecoderConfig, form: PredictionForm): DecoderConfig {
   };
 }
 
-/** Weights in which the module's layer has the name of the model's next one. */
-function renamed(
-  weights: WeightSource,
-  model: DecoderConfig,
+/** A checkpoint's name of what would be of the model's next layer; other names as they are. */
+export function predictionName(
+  name: string,
+  { family, numLayers }: DecoderConfig,
   { layer }: PredictionForm,
-): WeightSource {
-  const prefix = ofLayer(model.family, model.numLayers, '');
-  const stored = (name: string) =>
-    name.startsWith(prefix) ? `${layer}.${name.slice(prefix.length)}` : name;
+): string {
+  const prefix = ofLayer(family, numLayers, '');
+  return name.startsWith(prefix) ? `${layer}.${name.slice(prefix.length)}` : name;
+}
+
+/** Weights in which the module's layer has the name of the model's next one. */
+function renamed(weights: WeightSource, model: DecoderConfig, form: PredictionForm): WeightSource {
+  const stored = (name: string) => predictionName(name, model, form);
   return {
     get: (name, shape) => weights.get(stored(name), shape),
     pieces: (name, shape) => piecesOf(weights, stored(name), shape),

@@ -6,6 +6,7 @@ import { CpuDecoder } from '../../../src/engine/cpu/cpu-decoder.ts';
 import { argmax } from '../../../src/engine/sampling/argmax.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { type Segment, segmentOf } from '../../../src/engine/step.ts';
+import type { ModelSource } from '../../../src/model/build/model-source.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { KvCacheDtype, Precision } from '../../../src/model/manifest.ts';
 import { readExternalInitializers } from '../../../src/onnx/external-initializers.ts';
@@ -18,20 +19,27 @@ const cache = await temporaryCache();
 afterAll(() => cache.remove());
 
 const NAMES = readdirSync(PREDICTION_FIXTURES).toSorted();
+/** The same checkpoints, where GGUF files have modules of their family. */
+const GGUF_FIXTURES = 'test/fixtures/predictions-gguf';
+
+const sourceOf = (name: string) =>
+  ({ kind: 'folder', path: join(PREDICTION_FIXTURES, name) }) as const;
 
 /** A decoder, and the hidden states that it gave of a text in chunks. */
-async function open(name: string, precision: Precision, kvCacheDtype?: KvCacheDtype) {
+async function open(
+  name: string,
+  precision: Precision,
+  kvCacheDtype?: KvCacheDtype,
+  source: ModelSource = sourceOf(name),
+) {
   const { maxModelLen, text, known } = await readPredictions(name);
-  const model = await prepareModel(
-    { kind: 'folder', path: join(PREDICTION_FIXTURES, name) },
-    {
-      precision,
-      maxModelLen,
-      predicts: true,
-      cacheDirectory: cache.path,
-      ...(kvCacheDtype && { nativeKernels: { kvCacheDtype } }),
-    },
-  );
+  const model = await prepareModel(source, {
+    precision,
+    maxModelLen,
+    predicts: true,
+    cacheDirectory: cache.path,
+    ...(kvCacheDtype && { nativeKernels: { kvCacheDtype } }),
+  });
   const decoder = new CpuDecoder(model, { numSlots: 2, maxModelLen });
   const { prediction } = decoder;
   if (prediction === null) throw new Error('no module was built');
@@ -105,7 +113,7 @@ describe.each(NAMES)('%s', (name) => {
   );
 
   it('has embeddings and LM head of the model, and no copies of them', async () => {
-    const source = { kind: 'folder', path: join(PREDICTION_FIXTURES, name) } as const;
+    const source = sourceOf(name);
     const options = { precision: 'fp32', predicts: true, cacheDirectory: cache.path } as const;
     const { predictionGraphPath, weightsFolder } = await prepareModel(source, options);
     const weights = readExternalInitializers(predictionGraphPath ?? '', weightsFolder);
@@ -118,7 +126,7 @@ describe.each(NAMES)('%s', (name) => {
 
   it('leaves the logits of the model as they are without it', async () => {
     const { text, maxModelLen } = await readPredictions(name);
-    const source = { kind: 'folder', path: join(PREDICTION_FIXTURES, name) } as const;
+    const source = sourceOf(name);
     const options = { precision: 'int8', maxModelLen, cacheDirectory: cache.path } as const;
     const nativeKernels = { kvCacheDtype: 'float32' } as const;
     const [plain, predicting] = await Promise.all(
@@ -132,6 +140,22 @@ describe.each(NAMES)('%s', (name) => {
     );
     expect(predicting).toEqual(plain);
   });
+});
+
+it.each(readdirSync(GGUF_FIXTURES))('%s predicts what the reference predicts', async (file) => {
+  const source = { kind: 'folder', path: join(GGUF_FIXTURES, file) } as const;
+  const { predict, known, release } = await open(
+    basename(file, '.gguf'),
+    'fp32',
+    undefined,
+    source,
+  );
+  for (const { length, tokens, logits } of known) {
+    const predicted = predict(length, tokens.length, 5);
+    expect(deviation(predicted.logits, logits)).toBeLessThan(1e-5);
+    expect(predicted.tokens).toEqual(tokens);
+  }
+  release();
 });
 
 it('is refused where there is none', async () => {

@@ -9,6 +9,7 @@ import type { EngineRequest, TokenOutput } from '../../../src/engine/request.ts'
 import { philox4x32 } from '../../../src/engine/sampling/philox.ts';
 import { Sequence } from '../../../src/engine/sequence.ts';
 import { PredictionDrafts } from '../../../src/engine/speculation/prediction-drafts.ts';
+import { TokenCost } from '../../../src/engine/speculation/token-cost.ts';
 import { segmentOf } from '../../../src/engine/step.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
 import type { BuiltModel, Precision } from '../../../src/model/manifest.ts';
@@ -106,6 +107,17 @@ function arrivals(seed: number): Arrival[] {
   });
 }
 
+/** Has every run take a millisecond, and drafts nothing: as long as they may be, whatever else the machine does. */
+function fixCosts(): () => void {
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 1));
+  const cost = vi.spyOn(TokenCost.prototype, 'observe').mockReturnValue(undefined);
+  return () => {
+    clock.mockRestore();
+    cost.mockRestore();
+  };
+}
+
 function run(
   all: readonly Arrival[],
   options: EngineOptions,
@@ -114,6 +126,7 @@ function run(
   const { engine, decoder, speculator } = openEngine(options);
   const texts = new Map(all.map(({ request }) => [request.id, [] as number[]]));
   const last = Math.max(...all.map(({ atStep }) => atStep));
+  const restoreCosts = fixCosts();
   for (let step = 0; step <= last || engine.hasWork; step++) {
     for (const { atStep, abortAt, request } of all) {
       if (step === atStep) engine.add(request);
@@ -123,6 +136,7 @@ function run(
     for (const { id, tokenId } of outputs) texts.get(id)?.push(tokenId);
     afterStep(outputs);
   }
+  restoreCosts();
   const { stats } = engine;
   speculator?.release();
   decoder.release();

@@ -15,6 +15,11 @@ const TEXTS = new Set([
   '<|endoftext|>',
   '<|end_of_text|>',
   '<EOT>',
+  '_<EOT>',
+  '[EOT]',
+  '[EOS]',
+  '[e~[',
+  '<｜end▁of▁sentence｜>',
   '<end_of_utterance>',
 ]);
 

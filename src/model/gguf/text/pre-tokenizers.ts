@@ -26,24 +26,47 @@ const BYTES = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, 
  * order mark is none.
  */
 const GPT2_WORDS = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+const THREE_DIGITS = String.raw`\p{N}{1,3}`;
 const CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const SPACES = String.raw`\s*[\r\n]+|\s+(?!\S)|\s+`;
 
-/** The pattern of cl100k, with digits in groups. */
-const words = (digits: string): string =>
-  `${CONTRACTIONS}|${String.raw`[^\r\n\p{L}\p{N}]?\p{L}+`}|${digits}|` +
-  `${String.raw` ?[^\s\p{L}\p{N}]+[\r\n]*`}|${SPACES}`;
+/**
+ * The pattern of cl100k.
+ * @param letters class of what words are made of
+ */
+const words = (digits: string, letters = String.raw`\p{L}`): string =>
+  `${CONTRACTIONS}|${String.raw`[^\r\n\p{L}\p{N}]?`}[${letters}]+|${digits}|` +
+  ` ?[^${String.raw`\s`}${letters}${String.raw`\p{N}]+[\r\n]*`}|${SPACES}`;
+
+const UPPER = String.raw`[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`;
+const LOWER = String.raw`[\p{Ll}\p{Lm}\p{Lo}\p{M}]`;
 
 /** The pattern of o200k, which also cuts where small letters turn to capitals. */
-const casedWords = (contractions: string, digits: string): string => {
-  const upper = String.raw`\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}`;
-  const lower = String.raw`\p{Ll}\p{Lm}\p{Lo}\p{M}`;
+const casedWords = (
+  contractions: string,
+  digits: string,
+  { upper, lower, ends } = { upper: UPPER, lower: LOWER, ends: String.raw`[\r\n/]` },
+): string => {
   const before = String.raw`[^\r\n\p{L}\p{N}]?`;
   return (
-    `${before}[${upper}]*[${lower}]+${contractions}|${before}[${upper}]+[${lower}]*${contractions}|` +
-    `${digits}|${String.raw` ?[^\s\p{L}\p{N}]+[\r\n/]*`}|${SPACES}`
+    `${before}${upper}*${lower}+${contractions}|${before}${upper}+${lower}*${contractions}|` +
+    `${digits}|${String.raw` ?[^\s\p{L}\p{N}]+`}${ends}*|${SPACES}`
   );
 };
+
+/** The last pattern of DeepSeek V3 and its like: punctuation begins words of letters. */
+const PUNCTUATED_WORDS =
+  String.raw`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_\x60{|}~][A-Za-z]+|` +
+  String.raw`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|` +
+  SPACES;
+
+/** Letters of scripts with capitals, as DeepSeek's first models list them. */
+const CASED_LETTERS =
+  'A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώ' +
+  'ᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏' +
+  '𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃';
+const HAN_AND_HANGUL = String.raw`[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+`;
+const HAN_AND_KANA = String.raw`[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+`;
 
 const patterned = (...patterns: readonly string[]): PreTokenizer => ({
   steps: [...patterns.map(split), BYTES],
@@ -54,35 +77,111 @@ const patterned = (...patterns: readonly string[]): PreTokenizer => ({
 const GPT2 = patterned(GPT2_WORDS);
 // Each digit by itself, and each other number.
 const SINGLE_DIGITS = patterned(String.raw`\p{N}`, GPT2_WORDS);
-const CL100K = patterned(words(String.raw`\p{N}{1,3}`));
+const CL100K = patterned(words(THREE_DIGITS));
 const LLAMA3: PreTokenizer = { ...CL100K, ignoreMerges: true, addsBos: true };
-const QWEN2: PreTokenizer = {
-  ...patterned(words(String.raw`\p{N}`)),
-  normalizer: { type: 'NFC' },
+const NFC = { type: 'NFC' };
+const QWEN2: PreTokenizer = { ...patterned(words(String.raw`\p{N}`)), normalizer: NFC };
+const QWEN35: PreTokenizer = {
+  ...patterned(words(String.raw`\p{N}`, String.raw`\p{L}\p{M}`)),
+  normalizer: NFC,
 };
 const TEKKEN: PreTokenizer = {
   ...patterned(casedWords('', String.raw`\p{N}`)),
   ignoreMerges: true,
   addsBos: true,
 };
-const O200K = patterned(casedWords(`${CONTRACTIONS}?`, String.raw`\p{N}{1,3}`));
+const O200K = patterned(casedWords(`${CONTRACTIONS}?`, THREE_DIGITS));
+const DEEPSEEK_LLM = patterned(
+  String.raw`[\r\n]`,
+  String.raw`\s?[${CASED_LETTERS}]+`,
+  String.raw`\s?[!-/:-~！-／：-～‘-‟\u3000-。]+`,
+  // Only from the first space on: each of many would be tried, to the last.
+  String.raw`(?<!\s)\s+$`,
+  HAN_AND_HANGUL,
+  String.raw`\p{N}`,
+);
+const DEEPSEEK_CODER = patterned(
+  String.raw`[\r\n]`,
+  String.raw`\s?\p{L}+`,
+  String.raw`\s?\p{P}+`,
+  HAN_AND_HANGUL,
+  String.raw`\p{N}`,
+);
+const DEEPSEEK_V3 = patterned(THREE_DIGITS, HAN_AND_KANA, PUNCTUATED_WORDS);
+const EXAONE_MOE = patterned(
+  `${CONTRACTIONS}|` +
+    String.raw`[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|` +
+    String.raw`\s*[\r\n]|\s+(?!\S)|\s+`,
+);
+const SEED = patterned(
+  `${CONTRACTIONS}|` + String.raw`[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|${SPACES}`,
+);
+/** Words as bytes before numbers are cut out. */
+const FALCON: PreTokenizer = {
+  ...GPT2,
+  steps: [
+    { type: 'Punctuation', behavior: 'Contiguous' },
+    ...GPT2.steps,
+    { type: 'Digits', individual_digits: false },
+    split('[0-9][0-9][0-9]'),
+  ],
+};
+const NO_HAN = String.raw`(?!\p{Script=Han})`;
+const KIMI_K2 = patterned(
+  String.raw`\p{Script=Han}+|` +
+    casedWords(`${CONTRACTIONS}?`, THREE_DIGITS, {
+      upper: `(?:${NO_HAN}${UPPER})`,
+      lower: `(?:${NO_HAN}${LOWER})`,
+      ends: String.raw`[\r\n]`,
+    }),
+);
 
-/** By `tokenizer.ggml.pre`. */
-const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map([
-  ...['gpt-2', 'mpt', 'olmo', 'jais', 'trillion', 'granite-docling'].map(
-    (name) => [name, GPT2] as const,
-  ),
-  ...['smollm', 'starcoder', 'refact', 'command-r', 'codeshell', 'exaone', 'minerva-7b'].map(
-    (name) => [name, SINGLE_DIGITS] as const,
-  ),
-  ...['llama-bpe', 'llama3', 'llama-v3', 'falcon3', 'pixtral'].map(
-    (name) => [name, LLAMA3] as const,
-  ),
-  ...['dbrx', 'smaug-bpe'].map((name) => [name, CL100K] as const),
-  ...['qwen2', 'deepseek-r1-qwen'].map((name) => [name, QWEN2] as const),
-  ['tekken', TEKKEN],
-  ...['gpt-4o', 'llama4'].map((name) => [name, O200K] as const),
-]);
+/** With their names. */
+const TABLE: readonly (readonly [PreTokenizer, readonly string[]])[] = [
+  [
+    GPT2,
+    [
+      'gpt-2',
+      'mpt',
+      'olmo',
+      'jais',
+      'trillion',
+      'granite-docling',
+      'phi-2',
+      'exaone4',
+      'gigachat',
+      'a.x-4.0',
+      'mellum',
+    ],
+  ],
+  [
+    SINGLE_DIGITS,
+    ['smollm', 'starcoder', 'refact', 'command-r', 'codeshell', 'exaone', 'minerva-7b', 'mellum2'],
+  ],
+  [
+    LLAMA3,
+    ['llama-bpe', 'llama3', 'llama-v3', 'falcon3', 'falcon-h1', 'pixtral', 'lfm2', 'midm-2.0'],
+  ],
+  [CL100K, ['dbrx', 'smaug-bpe', 'chatglm-bpe']],
+  [{ ...CL100K, ignoreMerges: true }, ['glm4', 'glm5']],
+  [QWEN2, ['qwen2', 'deepseek-r1-qwen', 'megrez', 'kormo', 'stablelm2', 'hunyuan']],
+  [QWEN35, ['qwen35']],
+  [TEKKEN, ['tekken']],
+  [O200K, ['gpt-4o', 'llama4', 'kanana2', 'minimax-m2']],
+  [DEEPSEEK_LLM, ['deepseek-llm']],
+  [DEEPSEEK_CODER, ['deepseek-coder']],
+  [DEEPSEEK_V3, ['deepseek-v3', 'hunyuan-dense', 'joyai-llm', 'hy_v4']],
+  [KIMI_K2, ['kimi-k2']],
+  [FALCON, ['falcon']],
+  [EXAONE_MOE, ['exaone-moe']],
+  [SEED, ['seed-coder']],
+  [{ ...patterned(THREE_DIGITS, words(String.raw`\p{N}+`)), ignoreMerges: true }, ['minicpm5']],
+];
+
+/** By `tokenizer.ggml.pre`: patterns of the models' own tokenizer.json, names as llama.cpp gives them. */
+const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map(
+  TABLE.flatMap(([steps, names]) => names.map((name) => [name, steps] as const)),
+);
 
 /**
  * @param name `tokenizer.ggml.pre`
