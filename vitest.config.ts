@@ -54,6 +54,8 @@ const IS_BUILT =
   isMadeFrom(PROGRAM_STAMP, programSources());
 const SOURCES = fileURLToPath(new URL('src/', import.meta.url));
 const BUILD = fileURLToPath(new URL('dist/', import.meta.url));
+/** Any path may lead here, so its letters stand for themselves. */
+const IN_BUILD = new RegExp(`^${BUILD.replaceAll(/[^\w/]/g, String.raw`\$&`)}`);
 
 const fromBuild: Plugin = {
   name: 'from-build',
@@ -70,7 +72,7 @@ export default defineConfig({
   plugins: IS_BUILT ? [fromBuild] : [],
   test: {
     ...shared,
-    server: { deps: { external: [/\/node_modules\//, new RegExp(`^${BUILD}`)] } },
+    server: { deps: { external: [/\/node_modules\//, IN_BUILD] } },
     // As many processes as cores: threads of V8's that collect garbage beside them cost more than they save.
     execArgv: ['--expose-gc', '--single-threaded-gc'],
     // At least two files at once, and models with a thread each: with more threads than cores, those
