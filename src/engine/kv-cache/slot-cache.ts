@@ -68,13 +68,8 @@ export class SlotCache implements KvCache, SlotTable {
     this.maxPages = options.maxPages ?? numSlots * pages.pagesOf(capacity);
     this.maxTokens = Math.min(capacity, pages.positionsOf(this.maxPages));
     this.#prefixCaching = prefixCaching;
-    const slots: Slot[] = Array.from({ length: numSlots }, (_, index) => ({
-      index,
-      owner: null,
-      cached: null,
-      livePages: 0,
-      residentPages: 0,
-    }));
+    const nothing = { owner: null, cached: null, livePages: 0, residentPages: 0 };
+    const slots: Slot[] = Array.from({ length: numSlots }, (_, index) => ({ index, ...nothing }));
     this.#slots = slots;
     const push = (operation: CacheOperation) => {
       if (operation.type !== 'copy' || operation.length > 0) this.#operations.push(operation);
@@ -124,14 +119,17 @@ export class SlotCache implements KvCache, SlotTable {
   /**
    * Gives the sequence the lowest idle slot, memory for all its tokens, and the longest prefix that
    * any slot has of them: its computed length starts there.
-   * @param numOthers sequences to leave a page each for: admitting must not force a preemption at once
+   * @param numOthers sequences to leave a page each for, unless they have all that a sequence can get: admitting
+   *   must not force a preemption at once
    * @returns false, and changes nothing, when there is no slot or not enough memory
    */
   reserve(sequence: Sequence, numOthers: number): boolean {
     const slot = this.#slots.find(({ owner }) => owner === null);
     if (!slot) return false;
     const livePages = this.#memory.pagesOf(sequence.numTokens);
-    const needed = livePages - slot.residentPages + numOthers;
+    const largest = this.#memory.pagesOf(this.capacity);
+    const growing = this.#slots.filter((each) => each.owner && each.livePages < largest);
+    const needed = livePages - slot.residentPages + Math.min(numOthers, growing.length);
     // Keeping the text to copy from may take too much memory: then it is computed again.
     const found = this.longestPrefix(sequence);
     sequence.numKeptTokens = found ? tokenIdsOf(found.slot).length : 0;

@@ -152,6 +152,18 @@ describe('the memory budget', () => {
     expect(cache.reserve(sequenceOf(text(5), { id: 3 }), 0)).toBe(false);
   });
 
+  it('leaves no page to grow for a sequence that has all that one can get', () => {
+    const { cache } = cacheOf({ numSlots: 3 });
+    // 12 pages of 16 positions, of which each has 4 at most.
+    for (const id of [1, 2]) expect(cache.reserve(sequenceOf(text(64), { id }), id - 1)).toBe(true);
+    expect(cache.reserve(sequenceOf(text(64), { id: 3 }), 2)).toBe(true);
+    const short = cacheOf({ numSlots: 3, maxPages: 6 }).cache;
+    expect(short.reserve(sequenceOf(text(40), { id: 1 }), 0)).toBe(true);
+    // Three pages of six, and the first may want another.
+    expect(short.reserve(sequenceOf(text(40), { id: 2 }), 1)).toBe(false);
+    expect(short.reserve(sequenceOf(text(30), { id: 3 }), 1)).toBe(true);
+  });
+
   it('bounds a sequence by the budget as well as by the slot', () => {
     expect(new SlotCache({ numSlots: 2, capacity: 64, maxPages: 3 }).maxTokens).toBe(48);
     expect(new SlotCache({ numSlots: 2, capacity: 64, maxPages: 30 }).maxTokens).toBe(64);
