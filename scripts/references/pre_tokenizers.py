@@ -24,6 +24,7 @@ LLAMA, LIBRARIES, TARGET = map(Path, sys.argv[1:4])
 sys.path.insert(0, str(LLAMA / "gguf-py"))
 import gguf  # noqa: E402
 from gguf.scripts.gguf_new_metadata import copy_with_new_metadata, MetadataDetails  # noqa: E402
+from transformers.convert_slow_tokenizer import bytes_to_unicode  # noqa: E402
 from transformers.models.qwen3_5.tokenization_qwen3_5 import Qwen3_5Tokenizer  # noqa: E402
 
 OWN = ["deepseek-llm", "deepseek-coder", "falcon"]
@@ -79,29 +80,22 @@ class Vocabulary:
     def __init__(self, path: Path, texts: list[str]) -> None:
         fields = gguf.GGUFReader(path).fields
         tokens = fields["tokenizer.ggml.tokens"].contents()
-        letters = list(byte_letters().values())
+        letters = bytes_to_unicode()
         encoded = ["".join(letters[byte] for byte in text.encode()) for text in texts]
         parts = {each[start : start + size] for each in encoded for size in range(1, 33) for start in range(len(each))}
-        parts |= set(letters)
+        parts |= set(letters.values())
         kept = [(index, token) for index, token in enumerate(tokens) if token in parts]
         self.ids = {index: at for at, (index, _) in enumerate(kept)}
         self.tokens = [token for _, token in kept]
         known = set(self.tokens)
         merges = [merge.split(" ", 1) for merge in fields["tokenizer.ggml.merges"].contents()]
         self.merges = [f"{a} {b}" for a, b in merges if a in known and b in known and a + b in known]
-        self.texts = texts
 
-    def write(self, by_name: dict) -> dict:
-        return {"tokens": self.tokens, "merges": self.merges, "texts": self.texts, "ids": by_name}
+    def write(self, texts: list[str], by_name: dict) -> dict:
+        return {"tokens": self.tokens, "merges": self.merges, "texts": texts, "ids": by_name}
 
     def of(self, ids: list[int]) -> list[int]:
         return [self.ids[each] for each in ids]
-
-
-def byte_letters() -> dict[int, str]:
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
-
-    return {byte: bytes_to_unicode()[byte] for byte in range(256)}
 
 
 def by_llama(program: Path, path: Path, name: str, texts: list[str]) -> list[list[int]]:
@@ -125,12 +119,13 @@ def main() -> None:
         vocabulary = Vocabulary(path, texts)
         outputs = Path(f"{path}.out").read_text().split("\n")
         ids = [vocabulary.of([int(each) for each in line.split()]) for line in outputs[: len(texts)]]
-        written.append(vocabulary.write({name: ids}))
+        written.append(vocabulary.write(texts, {name: ids}))
 
     texts = made_up(250) + ["I've got 1234567, and YOU'LL have 12 345.", "XMLHttpRequest iPhone", "e\u0301 a\u0300b"]
     path = models / "ggml-vocab-llama-bpe.gguf"
-    vocabulary = Vocabulary(path, texts + [unicodedata.normalize("NFC", text) for text in texts])
-    vocabulary.texts = texts
+    normalized = [unicodedata.normalize("NFC", text) for text in texts]
+    has_marks = [any(unicodedata.category(each)[0] == "M" for each in text) for text in texts]
+    vocabulary = Vocabulary(path, texts + normalized)
     by_name: dict = {}
     with tempfile.TemporaryDirectory() as temporary:
         source, program = Path(temporary) / "tokens.c", Path(temporary) / "tokens"
@@ -140,8 +135,7 @@ def main() -> None:
         subprocess.run(["cc", source, "-o", program, *includes, *libraries], check=True)
         for name in BY_LLAMA + WITHOUT_MARKS:
             # Those that normalize texts do so before.
-            answers = by_llama(program, path, name, [unicodedata.normalize("NFC", text) for text in texts])
-            has_marks = [any(unicodedata.category(each)[0] == "M" for each in text) for text in texts]
+            answers = by_llama(program, path, name, normalized)
             left_out = [text == texts[-1] or (name in WITHOUT_MARKS and marks) for text, marks in zip(texts, has_marks)]
             by_name[name] = [None if out else vocabulary.of(ids) for ids, out in zip(answers, left_out)]
     # llama.cpp lets one alternative of Kimi's pattern take capitals after small letters.
@@ -149,7 +143,7 @@ def main() -> None:
     pairs = [tuple(merge.split(" ")) for merge in vocabulary.merges]
     tokenizer = Qwen3_5Tokenizer(vocab={token: at for at, token in enumerate(vocabulary.tokens)}, merges=pairs)
     by_name["qwen35"] = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
-    written.append(vocabulary.write(by_name))
+    written.append(vocabulary.write(texts, by_name))
     TARGET.write_bytes(gzip.compress(json.dumps(written, ensure_ascii=False).encode(), mtime=0))
 
 

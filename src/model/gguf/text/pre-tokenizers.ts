@@ -136,7 +136,7 @@ const KIMI_K2 = patterned(
     }),
 );
 
-/** With their names. */
+/** Ways to cut texts, each with the names that files have for it. */
 const TABLE: readonly (readonly [PreTokenizer, readonly string[]])[] = [
   [
     GPT2,
@@ -180,7 +180,7 @@ const TABLE: readonly (readonly [PreTokenizer, readonly string[]])[] = [
 
 /** By `tokenizer.ggml.pre`: patterns of the models' own tokenizer.json, names as llama.cpp gives them. */
 const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map(
-  TABLE.flatMap(([steps, names]) => names.map((name) => [name, steps] as const)),
+  TABLE.flatMap(([way, names]) => names.map((name) => [name, way] as const)),
 );
 
 /**
