@@ -72,11 +72,13 @@ export class Picture {
     const session = this.#session;
     session.shownMs = (width - bandsOf({ height, ratio }).gutter) / ratio / session.scale.value;
     const scale = session.scale.value * ratio;
+    const until = session.end;
     return {
       instance: session.instance.value,
       mode: session.mode.value,
       scale,
-      end: Math.ceil(session.end * scale),
+      end: Math.ceil(until * scale),
+      until,
       rowHeight: fittingRowHeight(session.numRows, height, ratio),
       topRow: this.topRow,
       width,

@@ -23,6 +23,8 @@ interface Painted {
   readonly end: number;
   /** One more than the index of the last column. */
   readonly endIndex: number;
+  /** Whether the last column is there up to its end. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -46,14 +48,15 @@ export class SlotsPainter {
   paint(timeline: Timeline, view: Viewport, palette: Palette, numRows: number): void {
     const columns = visibleColumns(timeline, view);
     const paint: Paint = { view, palette, scales: scalesOf(columns) };
-    const { end, ...rest } = view;
-    const endIndex = timeline.endIndex(view.instance);
+    const { end, until, ...rest } = view;
+    const last = columns.at(-1);
+    const endIndex = (last?.index ?? -1) + 1;
     const key = JSON.stringify([rest, palette.key, paint.scales, numRows]);
     const before = this.#painted?.key === key ? this.#painted : null;
     if (before?.end === end && before.endIndex === endIndex) return;
     const shift = before === null ? Infinity : end - before.end;
     const { gutter } = bandsOf(view);
-    if (before !== null && shift >= 0 && shift < view.width - gutter) {
+    if (before?.isWhole && shift >= 0 && shift < view.width - gutter) {
       this.#move(view, shift);
       this.#clear(paint, view.width - shift, numRows);
       for (const column of columns) {
@@ -65,7 +68,7 @@ export class SlotsPainter {
     }
     paintAxis(this.#context, paint, columns);
     paintGutter(this.#context, paint, numRows);
-    this.#painted = { key, end, endIndex };
+    this.#painted = { key, end, endIndex, isWhole: (last?.to ?? 0) <= until };
   }
 
   #move(view: Viewport, pixels: number): void {

@@ -11,6 +11,8 @@ export interface Viewport {
   readonly scale: number;
   /** Pixels from time 0 to the right edge: a whole number, so that what is drawn can be moved. */
   readonly end: number;
+  /** Time at the right edge. A pixel may reach beyond it; what begins later is not shown in it. */
+  readonly until: number;
   readonly rowHeight: number;
   readonly topRow: number;
   readonly width: number;
@@ -91,7 +93,7 @@ export function timeAt({ width, end, scale }: Viewport, x: number): number {
 
 /** Span of time in sight. */
 export function shownSpan(view: Viewport): readonly [from: number, to: number] {
-  return [timeAt(view, bandsOf(view).gutter), timeAt(view, view.width)];
+  return [timeAt(view, bandsOf(view).gutter), Math.min(view.until, timeAt(view, view.width))];
 }
 
 export interface Box {

@@ -8,7 +8,7 @@ import { niceAbove } from '../../web/src/views/batch/bands-painter.ts';
 import { SlotsPainter } from '../../web/src/views/batch/slots-painter.ts';
 import type { BatchEvent } from '../../web/src/views/batch/step-events.ts';
 import { Timeline } from '../../web/src/views/batch/timeline.ts';
-import { fittingRowHeight, type Viewport } from '../../web/src/views/batch/viewport.ts';
+import { bandsOf, fittingRowHeight, type Viewport } from '../../web/src/views/batch/viewport.ts';
 
 const NUM_LANES = 512;
 
@@ -57,11 +57,13 @@ function open() {
   const size = { width: 1600, height: 1200, ratio: 1 };
   const paint = () => {
     [counts.fills, counts.moves] = [0, 0];
+    const [, until] = timeline.span(0);
     const view: Viewport = {
       instance: 0,
       mode: 'slots',
       scale: SCALE,
-      end: Math.ceil(timeline.span(0)[1] * SCALE),
+      end: Math.ceil(until * SCALE),
+      until,
       rowHeight: fittingRowHeight(NUM_LANES, size.height, 1),
       topRow: 0,
       ...size,
@@ -86,6 +88,68 @@ test('with 512 lanes a frame costs its new columns, not all that are in view', (
   expect(fills).toBeGreaterThan(2 * NUM_LANES);
   // The axis, the rows' background and names are drawn anew.
   expect(fills).toBeLessThan(2 * NUM_LANES + 400);
+});
+
+/** A painter on a canvas that knows the color of each pixel. */
+function paintInto(timeline: Timeline) {
+  const [width, height, numRows] = [300, 200, 8];
+  let pixels = Array.from({ length: height }, () => Array<string>(width).fill(''));
+  const context = {
+    fillStyle: '',
+    canvas: null,
+    fillRect(x: number, y: number, w: number, h: number) {
+      for (const row of pixels.slice(Math.max(0, y), Math.max(0, y + h)))
+        row.fill(this.fillStyle, Math.max(0, x), Math.max(0, x + w));
+    },
+    drawImage(_: null, x: number, y: number, w: number, h: number, toX: number) {
+      pixels = pixels.map((row, at) =>
+        at < y || at >= y + h ? row : row.with(0, row[0] ?? '').copyWithin(toX, x, x + w),
+      );
+    },
+    fillText: () => {},
+    measureText: () => ({ width: 10 }),
+    save: () => {},
+    restore: () => {},
+    translate: () => {},
+    rotate: () => {},
+  };
+  const painter = new SlotsPainter(context as unknown as CanvasRenderingContext2D);
+  /** @param until time at the right edge */
+  return (until: number) => {
+    const size = { width, height, ratio: 1, rowHeight: 10, topRow: 0 };
+    const end = Math.ceil(until * SCALE);
+    const view: Viewport = { instance: 0, mode: 'slots', scale: SCALE, end, until, ...size };
+    painter.paint(timeline, view, palette, numRows);
+    const { axisHeight } = bandsOf(view);
+    // Without the axis: where its words are is not known here.
+    return pixels.slice(axisHeight).flat();
+  };
+}
+
+/** Number of pixels that differ. */
+const numDiffering = (some: readonly string[], others: readonly string[]) =>
+  some.filter((color, index) => color !== others[index]).length;
+
+test('what was moved and added to is as if it were painted at once', () => {
+  const timeline = new Timeline();
+  for (let number = 0; number < 120; number++) timeline.apply(step(number));
+  const moved = paintInto(timeline);
+  // To the right and back, by less than a step and by many, through a picture that is held.
+  for (const until of [700, 703, 706.5, 740, 741, 900, 1100, 1099, 700, 1193.5]) {
+    expect(numDiffering(moved(until), paintInto(timeline)(until)), String(until)).toBe(0);
+  }
+});
+
+test('a picture that is held stays as it is when further steps come', () => {
+  const timeline = new Timeline();
+  for (let number = 0; number < 120; number++) timeline.apply(step(number));
+  const paint = paintInto(timeline);
+  const [, until] = timeline.span(0);
+  // Within a pixel, of which the next step could have the rest.
+  expect(until * SCALE).not.toBe(Math.ceil(until * SCALE));
+  const before = paint(until);
+  timeline.apply(step(120));
+  expect(numDiffering(paint(until), before)).toBe(0);
 });
 
 test('a timeline forgets its oldest columns, and knows which they were', () => {
