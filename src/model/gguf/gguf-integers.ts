@@ -29,9 +29,10 @@ export function integersOf(
   const { integers: values, scales, mins } = read(bytes, space);
   // Moved to the middle of their bits, in place.
   addToBytes(values, 2 ** (bits - 1) - middle);
+  const moved = middle - zero;
   if (mins !== null) {
-    for (const [group, scale] of scales.entries()) {
-      mins[group] = (mins[group] ?? 0) + (middle - zero) * scale;
+    for (let group = 0; group < mins.length; group++) {
+      mins[group] = (mins[group] ?? 0) + moved * (scales[group] ?? 0);
     }
   }
   return { values, scales, zeroPoints: null, offsets: mins };

@@ -40,7 +40,8 @@ export function dequantize(
   { groupSize, zero }: IntegerType,
   target: Float32Array,
 ): void {
-  for (const [group, scale] of scales.entries()) {
+  for (let group = 0; group < scales.length; group++) {
+    const scale = scales[group] ?? 0;
     const end = (group + 1) * groupSize;
     if (mins === null) {
       for (let i = group * groupSize; i < end; i++) target[i] = scale * ((integers[i] ?? 0) - zero);

@@ -13,6 +13,9 @@ import { NIBBLES, viewOf } from './words.ts';
 
 const BLOCK = 32;
 const HALF_BLOCK = 16;
+/** Words of four values. */
+const BLOCK_WORDS = BLOCK / 4;
+const HALF_WORDS = HALF_BLOCK / 4;
 
 /** By the names of tensor-types.ts. */
 export const INTEGER_TYPES: Readonly<Record<string, IntegerType>> = {
@@ -48,13 +51,16 @@ function nibbles(bits: 4 | 8, { blockBytes, hasMin, hasFifth }: NibbleBlocks): I
     const view = viewOf(bytes);
     for (let block = 0; block < scales.length; block++) {
       const start = block * blockBytes + packed;
-      const fifth = hasFifth ? view.getInt32(start - 4, true) : 0;
-      const at = (block * BLOCK) / 4;
-      for (let i = 0; i < HALF_BLOCK / 4; i++) {
+      const at = block * BLOCK_WORDS;
+      for (let i = 0; i < HALF_WORDS; i++) {
         const word = view.getInt32(start + 4 * i, true);
-        const [low, high] = [fifth >>> (4 * i), fifth >>> (HALF_BLOCK + 4 * i)];
-        fours[at + i] = (word & NIBBLES) | (spread(low) << 4);
-        fours[at + HALF_BLOCK / 4 + i] = ((word >>> 4) & NIBBLES) | (spread(high) << 4);
+        fours[at + i] = word & NIBBLES;
+        fours[at + HALF_WORDS + i] = (word >>> 4) & NIBBLES;
+      }
+      if (!hasFifth) continue;
+      const fifth = view.getInt32(start - 4, true);
+      for (let i = 0; i < BLOCK_WORDS; i++) {
+        fours[at + i] = (fours[at + i] ?? 0) | (spread(fifth >>> (4 * i)) << 4);
       }
     }
     const mins = hasMin ? strideHalves(bytes, blockBytes, 2, space.mins) : null;
@@ -76,8 +82,8 @@ function integersOfQ8(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): Intege
   const view = viewOf(bytes);
   for (let block = 0; block < scales.length; block++) {
     const start = block * blockBytes + 2;
-    const at = (block * BLOCK) / 4;
-    for (let i = 0; i < BLOCK / 4; i++) {
+    const at = block * BLOCK_WORDS;
+    for (let i = 0; i < BLOCK_WORDS; i++) {
       // To flip the highest bit of a byte is to add 128 to it.
       fours[at + i] = view.getInt32(start + 4 * i, true) ^ 0x80808080;
     }

@@ -13,42 +13,44 @@ const PAIRS = 0x03030303;
 /** 16 values share a 4-bit scale and a 4-bit minimum. */
 export function integersOfQ2(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 84;
-  const scales = strideHalves(bytes, blockBytes, 80);
-  const mins = strideHalves(bytes, blockBytes, 82);
-  const parts = new Parts(scales.length, 16, space);
+  const ofBlocks = strideHalves(bytes, blockBytes, 80);
+  const minsOfBlocks = strideHalves(bytes, blockBytes, 82);
+  const { integers, fours, scales, mins } = partsIn(space, ofBlocks.length, 16);
   const view = viewOf(bytes);
-  for (let block = 0; block < scales.length; block++) {
+  for (let block = 0; block < ofBlocks.length; block++) {
     const start = block * blockBytes;
     const values = start + 16;
+    const [scale, min] = [ofBlocks[block] ?? 0, minsOfBlocks[block] ?? 0];
     for (let part = 0; part < 16; part++) {
       const packed = bytes[start + part] ?? 0;
-      parts.scale(block, part, (scales[block] ?? 0) * (packed & 15));
-      parts.min(block, part, (mins[block] ?? 0) * (packed >> 4));
+      scales[block * 16 + part] = scale * (packed & 15);
+      mins[block * 16 + part] = -min * (packed >> 4);
       const from = values + lowBitsAt(part);
       const shift = lowBitsShift(part);
       const at = (block * BLOCK + part * 16) / 4;
       for (let i = 0; i < 4; i++) {
-        parts.fours[at + i] = (view.getInt32(from + 4 * i, true) >>> shift) & PAIRS;
+        fours[at + i] = (view.getInt32(from + 4 * i, true) >>> shift) & PAIRS;
       }
     }
   }
-  return parts;
+  return { integers, scales, mins };
 }
 
 /** 16 values share a 6-bit scale; each value's third bit is apart from the others. */
 export function integersOfQ3(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 110;
-  const scales = strideHalves(bytes, blockBytes, 108);
-  const parts = new Parts(scales.length, 16, space);
+  const ofBlocks = strideHalves(bytes, blockBytes, 108);
+  const { integers, fours, scales } = partsIn(space, ofBlocks.length, 16);
   const view = viewOf(bytes);
-  for (let block = 0; block < scales.length; block++) {
+  for (let block = 0; block < ofBlocks.length; block++) {
+    const scale = ofBlocks[block] ?? 0;
     const start = block * blockBytes;
     const values = start + 32;
     const partScales = values + 64;
     for (let part = 0; part < 16; part++) {
       const low = ((bytes[partScales + (part % 8)] ?? 0) >> (part < 8 ? 0 : 4)) & 15;
       const high = ((bytes[partScales + 8 + (part % 4)] ?? 0) >> (2 * (part >> 2))) & 3;
-      parts.scale(block, part, (scales[block] ?? 0) * ((low | (high << 4)) - 32));
+      scales[block * 16 + part] = scale * ((low | (high << 4)) - 32);
       const from = values + lowBitsAt(part);
       const shift = lowBitsShift(part);
       const thirdBits = start + (part % 2) * 16;
@@ -56,11 +58,11 @@ export function integersOfQ3(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace):
       for (let i = 0; i < 4; i++) {
         const third = (view.getInt32(thirdBits + 4 * i, true) >>> (part >> 1)) & ONES;
         const two = (view.getInt32(from + 4 * i, true) >>> shift) & PAIRS;
-        parts.fours[at + i] = two | (third << 2);
+        fours[at + i] = two | (third << 2);
       }
     }
   }
-  return parts;
+  return { integers, scales, mins: null };
 }
 
 /** Where 16 values of 2 bits are: a byte has one value of each of four such pairs of parts. */
@@ -87,106 +89,82 @@ function integersOfParts(
   space: BlockSpace,
   { blockBytes, hasFifth }: { readonly blockBytes: number; readonly hasFifth: boolean },
 ): IntegerBlocks {
-  const scales = strideHalves(bytes, blockBytes, 0);
-  const mins = strideHalves(bytes, blockBytes, 2);
-  const parts = new Parts(scales.length, 32, space);
-  const { fours } = parts;
+  const ofBlocks = strideHalves(bytes, blockBytes, 0);
+  const minsOfBlocks = strideHalves(bytes, blockBytes, 2);
+  const { integers, fours, scales, mins } = partsIn(space, ofBlocks.length, 32);
   const view = viewOf(bytes);
-  for (let block = 0; block < scales.length; block++) {
+  for (let block = 0; block < ofBlocks.length; block++) {
     const start = block * blockBytes;
-    const fifthBits = start + 16;
-    const values = fifthBits + (hasFifth ? 32 : 0);
-    for (let part = 0; part < 8; part++) {
-      parts.scale(block, part, (scales[block] ?? 0) * scaleOf(bytes, start + 4, part));
-      parts.min(block, part, (mins[block] ?? 0) * minOf(bytes, start + 4, part));
+    const values = start + (hasFifth ? 48 : 16);
+    const [scale, min] = [ofBlocks[block] ?? 0, minsOfBlocks[block] ?? 0];
+    const parts = block * 8;
+    // Of the last four, the upper two bits are beside the first four.
+    for (let part = 0; part < 4; part++) {
+      const first = bytes[start + 4 + part] ?? 0;
+      const second = bytes[start + 8 + part] ?? 0;
+      const lower = bytes[start + 12 + part] ?? 0;
+      scales[parts + part] = scale * (first & 63);
+      mins[parts + part] = -min * (second & 63);
+      scales[parts + 4 + part] = scale * ((lower & 15) | ((first >> 6) << 4));
+      mins[parts + 4 + part] = -min * ((lower >> 4) | ((second >> 6) << 4));
     }
+    const at = (block * BLOCK) / 4;
     // The low halves of bytes are a part, the high halves the next.
-    for (let part = 0; part < 8; part += 2) {
-      const from = values + part * 16;
-      const at = (block * BLOCK + part * 32) / 4;
+    for (let pair = 0; pair < 4; pair++) {
       for (let i = 0; i < 8; i++) {
-        const fifths = hasFifth ? view.getInt32(fifthBits + 4 * i, true) >>> part : 0;
-        const word = view.getInt32(from + 4 * i, true);
-        fours[at + i] = (word & NIBBLES) | ((fifths & ONES) << 4);
-        fours[at + 8 + i] = ((word >>> 4) & NIBBLES) | (((fifths >>> 1) & ONES) << 4);
+        const word = view.getInt32(values + pair * 32 + 4 * i, true);
+        fours[at + pair * 16 + i] = word & NIBBLES;
+        fours[at + pair * 16 + 8 + i] = (word >>> 4) & NIBBLES;
+      }
+    }
+    if (!hasFifth) continue;
+    for (let i = 0; i < 8; i++) {
+      const fifths = view.getInt32(start + 16 + 4 * i, true);
+      for (let part = 0; part < 8; part++) {
+        const to = at + part * 8 + i;
+        fours[to] = (fours[to] ?? 0) | (((fifths >>> part) & ONES) << 4);
       }
     }
   }
-  return parts;
-}
-
-/** One of eight scales of 6 bits in 12 bytes: the last four have their high bits apart. */
-function scaleOf(bytes: Uint8Array, start: number, part: number): number {
-  const at = start + part;
-  if (part < 4) return (bytes[at] ?? 0) & 63;
-  return ((bytes[at + 4] ?? 0) & 15) | (((bytes[at - 4] ?? 0) >> 6) << 4);
-}
-
-/** One of eight minimums that are beside the scales. */
-function minOf(bytes: Uint8Array, start: number, part: number): number {
-  const at = start + part;
-  if (part < 4) return (bytes[at + 4] ?? 0) & 63;
-  return ((bytes[at + 4] ?? 0) >> 4) | (((bytes[at] ?? 0) >> 6) << 4);
+  return { integers, scales, mins };
 }
 
 /** 16 values share an 8-bit scale; each value's upper two bits are apart from the lower four. */
 export function integersOfQ6(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace): IntegerBlocks {
   const blockBytes = 210;
-  const scales = strideHalves(bytes, blockBytes, 208);
-  const parts = new Parts(scales.length, 16, space);
+  const ofBlocks = strideHalves(bytes, blockBytes, 208);
+  const { integers, fours, scales } = partsIn(space, ofBlocks.length, 16);
   const view = viewOf(bytes);
-  for (let block = 0; block < scales.length; block++) {
+  for (let block = 0; block < ofBlocks.length; block++) {
+    const scale = ofBlocks[block] ?? 0;
     const start = block * blockBytes;
-    const upper = start + 128;
     for (let part = 0; part < 16; part++) {
       const signed = ((bytes[start + 192 + part] ?? 0) << 24) >> 24;
-      parts.scale(block, part, (scales[block] ?? 0) * signed);
-      const half = part >> 3;
-      const quarter = (part >> 1) % 4;
-      const within = (part % 2) * 16;
-      const lowerAt = start + half * 64 + (quarter % 2) * 32 + within;
-      const lowerShift = quarter < 2 ? 0 : 4;
-      const upperAt = upper + half * 32 + within;
-      const at = (block * BLOCK + part * 16) / 4;
-      for (let i = 0; i < 4; i++) {
-        const low = (view.getInt32(lowerAt + 4 * i, true) >>> lowerShift) & NIBBLES;
-        const high = (view.getInt32(upperAt + 4 * i, true) >>> (2 * quarter)) & PAIRS;
-        parts.fours[at + i] = low | (high << 4);
+      scales[block * 16 + part] = scale * signed;
+    }
+    // Of each half, 128 values, the first two quarters are the low halves of bytes, the others the high ones.
+    for (let half = 0; half < 2; half++) {
+      const lower = start + half * 64;
+      const upper = start + 128 + half * 32;
+      const at = (block * BLOCK + half * 128) / 4;
+      for (let i = 0; i < 8; i++) {
+        const first = view.getInt32(lower + 4 * i, true);
+        const second = view.getInt32(lower + 32 + 4 * i, true);
+        const high = view.getInt32(upper + 4 * i, true);
+        fours[at + i] = (first & NIBBLES) | ((high & PAIRS) << 4);
+        fours[at + 8 + i] = (second & NIBBLES) | (((high >>> 2) & PAIRS) << 4);
+        fours[at + 16 + i] = ((first >>> 4) & NIBBLES) | (((high >>> 4) & PAIRS) << 4);
+        fours[at + 24 + i] = ((second >>> 4) & NIBBLES) | (((high >>> 6) & PAIRS) << 4);
       }
     }
   }
-  return parts;
+  return { integers, scales, mins: null };
 }
 
-/** Blocks of parts that have scales of their own. */
-class Parts implements IntegerBlocks {
-  readonly integers: Uint8Array<ArrayBuffer>;
-  /** The integers, four to a word. */
-  readonly fours: Int32Array;
-  readonly scales: Float32Array;
-  #mins: Float32Array | null = null;
-  readonly #perBlock: number;
-  readonly #space: BlockSpace;
-
-  constructor(numBlocks: number, partSize: number, space: BlockSpace) {
-    this.#perBlock = BLOCK / partSize;
-    this.integers = space.integers(numBlocks * BLOCK);
-    this.fours = foursOf(this.integers);
-    this.scales = space.scales(numBlocks * this.#perBlock);
-    this.#space = space;
-  }
-
-  get mins(): Float32Array | null {
-    return this.#mins;
-  }
-
-  scale(block: number, part: number, scale: number): void {
-    this.scales[block * this.#perBlock + part] = scale;
-  }
-
-  /** @param amount that is taken off */
-  min(block: number, part: number, amount: number): void {
-    this.#mins ??= this.#space.mins(this.scales.length);
-    this.#mins[block * this.#perBlock + part] = -amount;
-  }
+/** Room for blocks of parts that have scales of their own; `fours` are the integers, four to a word. */
+function partsIn(space: BlockSpace, numBlocks: number, partSize: number) {
+  const integers = space.integers(numBlocks * BLOCK);
+  const numParts = (numBlocks * BLOCK) / partSize;
+  const [scales, mins] = [space.scales(numParts), space.mins(numParts)];
+  return { integers, fours: foursOf(integers), scales, mins };
 }

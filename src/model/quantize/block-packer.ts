@@ -20,8 +20,9 @@ export class BlockPacker {
   readonly #blocks: number;
   readonly #fours: Int32Array;
   readonly #halves: Halves;
-  /** Scales and offsets of a piece, as float16. */
+  /** Values of a piece, one to a byte; its scales and offsets, as float16. */
   readonly #space = {
+    values: reusedArray((length) => new Uint8Array(length)),
     scales: reusedArray((length) => new Uint16Array(length)),
     offsets: reusedArray((length) => new Uint16Array(length)),
   };
@@ -46,14 +47,9 @@ export class BlockPacker {
   add({ packed, scales, offsets }: SmallBlocks): void {
     const { bits, blockSize } = this.#format;
     const perRow = Math.ceil(this.#columns / blockSize);
-    const row = bits === 8 ? packed : new Uint8Array(perRow * blockSize);
-    const fours = foursOf(row);
+    const values = bits === 8 ? packed : widened(packed, this.#space.values(2 * packed.length));
     const halves = this.#halvesOf(scales, offsets);
-    for (let first = 0; first < scales.length; first += perRow) {
-      if (bits === 4) widen(packed, (first * blockSize) / 2, row);
-      const from = bits === 8 ? (first * blockSize) / 4 : 0;
-      this.#put(fours, from, { halves, first, share: 1 });
-    }
+    this.#put(values, perRow * blockSize, { ...halves, perRow, share: 1 });
   }
 
   /**
@@ -63,14 +59,22 @@ export class BlockPacker {
   addStored({ values, scales, offsets }: StoredIntegers, storedSize: number): void {
     const { bits, blockSize } = this.#format;
     const perRow = Math.ceil(this.#columns / storedSize);
-    const padded = new Uint8Array(this.#layout.padded).fill(2 ** (bits - 1));
-    const fours = foursOf(padded);
+    const width = Math.ceil(this.#columns / blockSize) * blockSize;
     const halves = this.#halvesOf(scales, offsets);
-    for (let row = 0; row < values.length / this.#columns; row++) {
-      padded.set(values.subarray(row * this.#columns, (row + 1) * this.#columns));
-      const first = row * perRow;
-      this.#put(fours, 0, { halves, first, share: storedSize / blockSize });
+    const share = storedSize / blockSize;
+    const rows = width === this.#columns ? values : this.#padded(values, width, 2 ** (bits - 1));
+    this.#put(rows, width, { ...halves, perRow, share });
+  }
+
+  /** Rows up to the end of their last blocks. */
+  #padded(values: Uint8Array, width: number, padding: number): Uint8Array {
+    const columns = this.#columns;
+    const rows = values.length / columns;
+    const padded = this.#space.values(rows * width).fill(padding);
+    for (let row = 0; row < rows; row++) {
+      padded.set(values.subarray(row * columns, (row + 1) * columns), row * width);
     }
+    return padded;
   }
 
   /** @throws {ModelError} if one is too large for float16 */
@@ -88,37 +92,118 @@ export class BlockPacker {
   }
 
   /**
-   * Puts the next row.
-   * @param from where its values begin, one to a byte
-   * @param share blocks that have the same scale
+   * Puts the next rows.
+   * @param values one to a byte
+   * @param width of a row
    */
-  #put(row: Int32Array, from: number, { halves, first, share }: RowScales): void {
-    const { bits, blockSize } = this.#format;
-    const place = this.#layout.placeOf(this.#row++);
-    const lane = place % PAIR;
-    const firstBlock = Math.floor(place / PAIR) * this.#blocks;
-    const numBlocks = Math.ceil(this.#columns / blockSize);
-    const { scales, offsets } = halves;
-    const { scales: ownScales, offsets: ownOffsets } = this.#halves;
-    for (let block = 0; block < numBlocks; block++) {
-      const at = (firstBlock + block) * PAIR + lane;
-      const scale = first + Math.floor(block / share);
-      ownScales[at] = scales[scale] ?? 0;
-      if (ownOffsets !== null) ownOffsets[at] = offsets?.[scale] ?? 0;
+  #put(values: Uint8Array, width: number, shared: RowScales): void {
+    const words = foursOf(values);
+    const rowWords = width / 4;
+    const count = values.length / width;
+    for (let row = 0; row < count;) {
+      const place = this.#layout.placeOf(this.#row);
+      const together = this.#numTogether(place, count - row);
+      for (let i = 0; i < together; i++) this.#putScales(place + i, row + i, shared);
+      const rows = words.subarray(row * rowWords, (row + together) * rowWords);
+      this.#putValues(rows, rowWords, place);
+      this.#row += together;
+      row += together;
     }
-    const blockFours = blockSize / 4;
+  }
+
+  /** Rows from the next on whose lanes are beside each other in the same vectors. */
+  #numTogether(place: number, most: number): number {
+    let count = 1;
+    while (
+      count < most &&
+      (place + count) % LANES !== 0 &&
+      this.#layout.placeOf(this.#row + count) === place + count
+    ) {
+      count++;
+    }
+    return count;
+  }
+
+  #putScales(place: number, row: number, { scales, offsets, perRow, share }: RowScales): void {
+    const lane = place % PAIR;
+    const at = Math.floor(place / PAIR) * this.#blocks * PAIR + lane;
+    const count = Math.ceil(this.#columns / this.#format.blockSize);
+    const own = this.#halves;
+    const ofBlocks = { first: row * perRow, share, count };
+    repeat(scales, ofBlocks, own.scales, at);
+    if (own.offsets !== null && offsets !== null) repeat(offsets, ofBlocks, own.offsets, at);
+  }
+
+  #putValues(words: Int32Array, rowWords: number, place: number): void {
+    const { bits, blockSize } = this.#format;
+    const lane = place % PAIR;
+    const blockWords = blockSize / 4;
+    const firstWord = Math.floor(place / PAIR) * this.#blocks * blockWords * PAIR;
     if (bits === 8) {
-      const base = firstBlock * blockFours * PAIR + lane;
-      const count = numBlocks * blockFours;
-      for (let i = 0; i < count; i++) this.#fours[base + i * PAIR] = row[from + i] ?? 0;
+      spread(words, rowWords, this.#fours, firstWord + lane);
       return;
     }
-    const half = Math.floor(lane / LANES) * (blockFours / 2) * LANES + (lane % LANES);
-    for (let block = 0; block < numBlocks; block++) {
-      const base = (firstBlock + block) * (blockFours / 2) * PAIR + half;
-      for (let i = 0; i < blockFours / 2; i++) {
-        const at = from + block * blockFours + 2 * i;
-        this.#fours[base + i * LANES] = (row[at] ?? 0) | ((row[at + 1] ?? 0) << 4);
+    // Of each block, the upper lanes come after the lower ones.
+    const half = Math.floor(lane / LANES) * (blockWords / 2) * LANES + (lane % LANES);
+    spreadNibbles(words, rowWords, this.#fours, firstWord / 2 + half, blockWords);
+  }
+}
+
+/** Puts what blocks share, a row of lanes apart. */
+function repeat(
+  shared: Uint16Array,
+  {
+    first,
+    share,
+    count,
+  }: { readonly first: number; readonly share: number; readonly count: number },
+  target: Uint16Array,
+  at: number,
+): void {
+  let from = first;
+  for (let block = 0, used = 0; block < count; block++) {
+    target[at + block * PAIR] = shared[from] ?? 0;
+    if (++used < share) continue;
+    used = 0;
+    from++;
+  }
+}
+
+/** Words of each row that are put before the next row's: where they go stays in a core's cache. */
+const TILE = 64;
+
+/** Puts rows of words into lanes beside each other. */
+function spread(words: Int32Array, rowWords: number, target: Int32Array, lane: number): void {
+  for (let tile = 0; tile < rowWords; tile += TILE) {
+    const size = Math.min(TILE, rowWords - tile);
+    for (let row = tile, at = lane + tile * PAIR; row < words.length; row += rowWords, at++) {
+      for (let i = 0; i < size; i++) target[at + i * PAIR] = words[row + i] ?? 0;
+    }
+  }
+}
+
+/** The same of 4-bit values, two words to one. @param blockWords of which a tile has whole ones */
+function spreadNibbles(
+  words: Int32Array,
+  rowWords: number,
+  target: Int32Array,
+  lane: number,
+  blockWords: number,
+): void {
+  for (let tile = 0; tile < rowWords; tile += TILE) {
+    const size = Math.min(TILE, rowWords - tile);
+    for (
+      let row = tile, first = lane + tile * LANES;
+      row < words.length;
+      row += rowWords, first++
+    ) {
+      for (let block = 0; block < size; block += blockWords) {
+        const from = row + block;
+        const to = first + block * LANES;
+        for (let i = 0; i < blockWords; i += 2) {
+          const low = words[from + i] ?? 0;
+          target[to + i * (LANES / 2)] = low | ((words[from + i + 1] ?? 0) << 4);
+        }
       }
     }
   }
@@ -130,18 +215,19 @@ interface Halves {
   readonly offsets: Uint16Array | null;
 }
 
-/** Where a row's scales and offsets begin. */
-interface RowScales {
-  readonly halves: Halves;
-  readonly first: number;
+/** Those of rows, one row after the other. */
+interface RowScales extends Halves {
+  readonly perRow: number;
+  /** Blocks that have the same. */
   readonly share: number;
 }
 
 /** Two neighbours of 4 bits to a byte as one to a byte. */
-function widen(packed: Uint8Array, from: number, values: Uint8Array): void {
-  for (let i = 0; i < values.length; i += 2) {
-    const both = packed[from + i / 2] ?? 0;
-    values[i] = both & 15;
-    values[i + 1] = both >> 4;
+function widened(packed: Uint8Array, values: Uint8Array): Uint8Array {
+  for (let i = 0; i < packed.length; i++) {
+    const both = packed[i] ?? 0;
+    values[2 * i] = both & 15;
+    values[2 * i + 1] = both >> 4;
   }
+  return values;
 }

@@ -46,14 +46,19 @@ export async function makePacked(
   const buffer = memory ?? new ArrayBuffer(byteLength);
   const values = new Uint8Array(buffer, 0, valueBytes);
   const zeroPoints = new Uint8Array();
-  // Padding is 0, too.
-  const fours = foursOf(values).fill(bits === 4 ? 0x88888888 : 0x80808080);
+  const fours = foursOf(values);
+  const isPadded = layout.numPlaces !== rowsOf(source) || layout.padded !== source.columns;
+  if (isPadded) {
+    // Padding is 0, too.
+    fours.fill(bits === 4 ? 0x88888888 : 0x80808080);
+    new Uint8Array(buffer, valueBytes, byteLength - valueBytes).fill(0);
+  }
   if (!hasBlocks(task)) {
-    const scales = new Float32Array(buffer, valueBytes, numScales).fill(0);
+    const scales = new Float32Array(buffer, valueBytes, numScales);
     await pack8(weights, source, layout, { fours, scales });
     return { values, scales, zeroPoints };
   }
-  const halves = (start: number) => new Uint16Array(buffer, start, numScales).fill(0);
+  const halves = (start: number) => new Uint16Array(buffer, start, numScales);
   const scales = halves(valueBytes);
   const offsets = task.hasOffsets ? halves(valueBytes + scaleBytes) : null;
   const packer = new BlockPacker(source, layout, task, { fours, scales, offsets });
