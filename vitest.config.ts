@@ -40,7 +40,7 @@ const PLAIN = [
   'test/model/gguf/!(kept-integers|large-vocabulary|hybrids).test.ts',
   'test/model/huggingface/!(parameter-count).test.ts',
   'test/model/vision/{canvas,line,llava,square}-config.test.ts',
-  'test/model/quantize/!(block-matrix).test.ts',
+  'test/model/quantize/!(block-matrix|packed-matrix).test.ts',
 ];
 
 /**
