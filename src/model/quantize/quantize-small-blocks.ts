@@ -25,8 +25,8 @@ export function quantizeSmallBlocks(
     const row = Math.floor(block / perRow);
     const first = row * columns + (block % perRow) * SMALL_BLOCK;
     const length = Math.min(SMALL_BLOCK, (row + 1) * columns - first);
-    group.fill(0);
     for (let i = 0; i < length; i++) group[i] = values[first + i] ?? 0;
+    if (length < SMALL_BLOCK) group.fill(0, length);
     const { scale, offset } = bits === 8 ? gridOfLargest() : gridOfLeastError(length);
     scales[block] = scale;
     if (offsets) offsets[block] = offset;
@@ -37,6 +37,9 @@ export function quantizeSmallBlocks(
 
 /** The values of a block, zeros after them. */
 const group = new Float64Array(SMALL_BLOCK);
+/** Their integers. */
+const stored = new Uint8Array(SMALL_BLOCK);
+
 interface Grid {
   readonly scale: number;
   /** Value of the integer in the middle. */
@@ -46,7 +49,10 @@ interface Grid {
 /** The scale at which the value furthest from zero is stored as the furthest integer. */
 function gridOfLargest(): Grid {
   let largest = 0;
-  for (let i = 0; i < SMALL_BLOCK; i++) largest = Math.max(largest, Math.abs(group[i] ?? 0));
+  for (let i = 0; i < SMALL_BLOCK; i++) {
+    const magnitude = Math.abs(group[i] ?? 0);
+    if (magnitude > largest) largest = magnitude;
+  }
   return { scale: largest / 127, offset: 0 };
 }
 
@@ -116,12 +122,15 @@ function store(
   const inverse = scale === 0 ? 0 : 1 / scale;
   const middle = 2 ** (bits - 1);
   const highest = 2 * middle - 1;
-  const stored = (i: number) => {
+  for (let i = 0; i < SMALL_BLOCK; i++) {
     const integer = roundHalfUp(((group[i] ?? 0) - offset) * inverse) + middle;
-    return integer < 0 ? 0 : integer > highest ? highest : integer;
-  };
-  for (let i = 0; i < SMALL_BLOCK; i += 8 / bits) {
-    const at = start + (i * bits) / 8;
-    target[at] = bits === 8 ? stored(i) : stored(i) | (stored(i + 1) << 4);
+    stored[i] = integer < 0 ? 0 : integer > highest ? highest : integer;
+  }
+  if (bits === 8) {
+    target.set(stored, start);
+    return;
+  }
+  for (let i = 0; i < SMALL_BLOCK; i += 2) {
+    target[start + i / 2] = (stored[i] ?? 0) | ((stored[i + 1] ?? 0) << 4);
   }
 }
