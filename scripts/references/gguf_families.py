@@ -81,6 +81,23 @@ CASES = {
     "glm4-moe-lite": {"first_k_dense_replace": 1},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
+    # Queries, keys and values as one tensor, as in files of the first checkpoints and with --fuse-qkv.
+    "glm+fused": {"seq_length": 64, "layernorm_epsilon": 1.5625e-7},
+    "llama+fused": {},
+    # The same for gates and ups of experts.
+    # The same for gates and ups of experts.
+    "qwen3-next+fused": {},
+    # As files of the first converter of these models have states' tensors.
+    "qwen3-next+joined": {},
+    # As the text model of one that sees.
+    "glm4+images": {
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "partial_rotary_factor": 0.5,
+            "mrope_section": [1, 1, 2],
+        }
+    },
 }
 # Transformers would fill in the number of experts, which the converter takes for a mixture.
 AS_STATED = {"nemotron-h"}
@@ -102,11 +119,22 @@ def add_vocabulary(model) -> None:
     writer.add_eos_token_id(2)
 
 
+def joined(modify_tensors):
+    def modify(self, tensor, name, layer):
+        if "in_proj_qkvz" in name:
+            yield self.format_tensor_name(gguf.MODEL_TENSOR.SSM_IN, layer), tensor
+        else:
+            yield from modify_tensors(self, tensor, name, layer)
+
+    return modify
+
+
 def convert(name: str, fields: dict) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        case, _, variant = name.partition("+")
         for file in ("model.safetensors", "config.json"):
-            shutil.copy(FAMILIES / name / file, folder)
+            shutil.copy(FAMILIES / case / file, folder)
         if name.startswith("gemma4"):
             # Rows of embeddings without a token are left out.
             vocabulary = {f"<{index}>": index for index in range(64)}
@@ -116,6 +144,9 @@ def convert(name: str, fields: dict) -> None:
         read = stated if name in AS_STATED else ModelBase.load_hparams(folder, False)
         config = {**read, **fields}
         of = get_model_class(config["architectures"][0])
+        if variant == "joined":
+            fields_of = {"model_arch": of.model_arch, "modify_tensors": joined(of.modify_tensors)}
+            of = type(of.__name__, (of,), fields_of)
         of.set_vocab = add_vocabulary
         # Modules that predict, where checkpoints have them.
         of.no_mtp = FAMILIES.name != "predictions"
@@ -123,7 +154,16 @@ def convert(name: str, fields: dict) -> None:
         # Weights times a factor are no longer in bfloat16.
         in_floats = name.startswith("falcon-h1")
         stored = gguf.LlamaFileType.ALL_F32 if in_floats else gguf.LlamaFileType.MOSTLY_BF16
-        model = of(folder, stored, target, eager=True, hparams=config)
+        is_fused = variant == "fused"
+        model = of(
+            folder,
+            stored,
+            target,
+            eager=True,
+            hparams=config,
+            fuse_qkv=is_fused,
+            fuse_gate_up_exps=is_fused,
+        )
         if name in WIDTHS:
             key, width = WIDTHS[name]
             set_parameters = model.set_gguf_parameters

@@ -20,6 +20,8 @@ const TOKEN_TYPE = { normal: 1, control: 3, added: 4 } as const;
 
 const NO_TRAITS = {
   windows: false,
+  'image sections': false,
+  'joined states': false,
   experts: false,
   'two norms': false,
   correction: false,

@@ -195,8 +195,8 @@ export interface GgufNames {
   readonly pairsRows?: boolean;
   /** Heads of values are in another order: the first of all keys before the second of all keys. */
   readonly tilesValueHeads?: boolean;
-  /** Tensors that are not as in safetensors: several where there is one, or in the order of their kinds. */
-  readonly form?: Partial<Pick<Family, 'recurrence' | 'tensors'>>;
+  /** Tensors that are not as in safetensors: several where there is one, or with rows in another order. */
+  readonly form?: Partial<Pick<Family, 'recurrence' | 'tensors' | 'rotaryPairs'>>;
   /** Key of the width of MLPs; `feed_forward_length` if left out. */
   readonly mlpWidth?: 'expert_shared_feed_forward_length';
   /** Name of the norm before attention; `attn_norm` if left out. */

@@ -1,6 +1,8 @@
 /** Properties of a GGUF file that set it apart from others of its architecture. */
 export type GgufTrait =
   | 'windows'
+  | 'image sections'
+  | 'joined states'
   | 'experts'
   | 'unshared experts'
   | 'two norms'

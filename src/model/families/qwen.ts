@@ -75,6 +75,25 @@ const QWEN3: Family = {
   tensors: withLayer({ headNorms: HEAD_NORMS }),
 };
 
+const QWEN3_NEXT: Family = {
+  ...QWEN3_5,
+  modelType: 'qwen3_next',
+  defaults: {
+    ...QWEN3_5.defaults,
+    num_experts: 512,
+    num_experts_per_tok: 10,
+    moe_intermediate_size: 512,
+    shared_expert_intermediate_size: 512,
+    norm_topk_prob: true,
+  },
+  experts: QWEN_EXPERTS,
+  recurrence: QWEN3_NEXT_DELTA,
+  tensors: withLayer({
+    headNorms: HEAD_NORMS,
+    experts: { ...EXPERTS, shared: SHARED_EXPERT },
+  }),
+};
+
 export const QWENS: readonly KnownFamily[] = [
   { family: QWEN2, gguf: { architecture: 'qwen2' } },
   // Qwen2 with a module that predicts.
@@ -152,24 +171,16 @@ export const QWENS: readonly KnownFamily[] = [
     gguf: { architecture: 'qwen35moe', mlpNorm: 'post_attention_norm', tilesValueHeads: true },
   },
   {
-    family: {
-      ...QWEN3_5,
-      modelType: 'qwen3_next',
-      defaults: {
-        ...QWEN3_5.defaults,
-        num_experts: 512,
-        num_experts_per_tok: 10,
-        moe_intermediate_size: 512,
-        shared_expert_intermediate_size: 512,
-        norm_topk_prob: true,
-      },
-      experts: QWEN_EXPERTS,
-      recurrence: QWEN3_NEXT_DELTA,
-      tensors: withLayer({
-        headNorms: HEAD_NORMS,
-        experts: { ...EXPERTS, shared: SHARED_EXPERT },
-      }),
+    // Files of the first converter, which left its tensors as they are.
+    family: QWEN3_NEXT,
+    gguf: {
+      architecture: 'qwen3next',
+      ifFileHas: 'joined states',
+      mlpNorm: 'post_attention_norm',
     },
+  },
+  {
+    family: QWEN3_NEXT,
     gguf: {
       architecture: 'qwen3next',
       mlpNorm: 'post_attention_norm',

@@ -32,7 +32,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const experts = numExperts > 0;
   const traits = {
     windows: window !== undefined,
+    'image sections': metadata.numbers(key('rope.dimension_sections')) !== undefined,
     experts,
+    'joined states': hasTensor(file, 'ssm_in.weight'),
     'unshared experts': experts && number('expert_shared_feed_forward_length') === undefined,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
     correction: hasTensor(file, 'exp_probs_b.bias'),
