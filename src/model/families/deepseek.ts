@@ -1,4 +1,5 @@
 import type { Family, KnownFamily } from './family.ts';
+import type { DecoderSize } from './gguf-names.ts';
 import { LATENT } from './latent.ts';
 import { EXPERTS, LLAMA, SHARED_EXPERTS, withLayer } from './llama.ts';
 
@@ -87,7 +88,17 @@ function withBothPairs(family: Family, gguf: KnownFamily['gguf']): KnownFamily[]
   ];
 }
 
-const FILES = { architecture: 'deepseek2', logMultiplierFactor: 10 } as const;
+/** Groups that older files do not say, by the number of experts of the models that have any. */
+const GROUPS: Readonly<Record<number, object>> = {
+  160: { n_group: 8, topk_group: 3 },
+  256: { n_group: 8, topk_group: 4 },
+};
+
+const FILES = {
+  architecture: 'deepseek2',
+  logMultiplierFactor: 10,
+  unstated: ({ experts }: DecoderSize) => ({ n_group: 1, ...GROUPS[experts] }),
+} as const;
 
 export const DEEPSEEKS: readonly KnownFamily[] = [
   {

@@ -216,6 +216,8 @@ export interface GgufNames {
   readonly imagePairs?: 'by kind' | 'in turns';
   /** Fields of config.json that GGUF files lack. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
+  /** The same, which newer files have. */
+  readonly unstated?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
   /** Factor of YaRN's logarithmic multiplier in files; 1 if left out. */
   readonly logMultiplierFactor?: number;
   /** Fields of its `rope_scaling` that they lack, if there is any. */

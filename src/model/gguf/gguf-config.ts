@@ -15,6 +15,9 @@ export interface GgufConfig {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
+/** Functions of routers' scores, by llama.cpp's numbers. */
+const SCORING: Readonly<Record<number, string>> = { 1: 'softmax', 2: 'sigmoid', 4: 'sqrtsoftplus' };
+
 /**
  * Translates a GGUF model's metadata to the fields of config.json.
  * @throws {ModelError} if something is missing, or the architecture is not supported
@@ -61,7 +64,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     widths: key(architecture.mlpWidth ?? 'feed_forward_length'),
     experts,
   };
-  const json = {
+  const size = { layers, hidden, heads, headDim, experts: numExperts, window };
+  const fields = {
     model_type: architecture.modelType,
     vocab_size: file.tensor('token_embd.weight')?.shape[0],
     hidden_size: hidden,
@@ -107,6 +111,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     n_group: number('expert_group_count') || undefined,
     topk_group: number('expert_group_used_count') || undefined,
     norm_topk_prob: metadata.boolean(key('expert_weights_norm')),
+    scoring_func: SCORING[number('expert_gating_func') ?? 0],
     routed_scaling_factor: number('expert_weights_scale') || undefined,
     moe_intermediate_size: number('expert_feed_forward_length'),
     shared_expert_intermediate_size: number('expert_shared_feed_forward_length'),
@@ -115,13 +120,15 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     first_k_dense_replace: number('leading_dense_block_count'),
     decoder_sparse_step: number('interleave_moe_layer_step'),
     n_shared_experts: number('expert_shared_count'),
+    use_bidirectional_attention: metadata.boolean(key('attention.causal')) === false || undefined,
     ...latent,
     ...(architecture.isVaried && (await variedFields(file, name, layers))),
-    ...architecture.extra?.({ layers, hidden, heads, headDim, experts: numExperts, window }),
+    ...architecture.extra?.(size),
   };
   // Fields that are missing must not hide a family's default.
-  const stated = Object.entries(json).filter(([, value]) => value !== undefined);
-  return { architecture, json: Object.fromEntries(stated) };
+  const stated = Object.entries(fields).filter(([, value]) => value !== undefined);
+  const json = { ...architecture.unstated?.(size), ...Object.fromEntries(stated) };
+  return { architecture, json };
 }
 
 /** Whether any layer has it: not all of them attend. */
@@ -217,6 +224,7 @@ async function ropeScaling(
       original_max_position_embeddings: original,
       beta_fast: number('scaling.yarn_beta_fast'),
       beta_slow: number('scaling.yarn_beta_slow'),
+      attention_factor: number('scaling.yarn_attn_factor'),
       mscale,
       mscale_all_dim: mscale,
       llama_4_scaling_beta: metadata.number(`${name}.attention.temperature_scale`),
