@@ -25,6 +25,7 @@ CASES = {
     "qwen3-moe-sparse": {},
     "olmoe": {},
     "granite-moe": {},
+    "granite-shared": {},
     # Thetas of layers are not read.
     "granite-swa": {
         "no_rope_layers": [1, 0, 1],
@@ -33,6 +34,9 @@ CASES = {
     "granite-moe-swa": {},
     "granite-shared-swa": {},
     "exaone-moe": {},
+    "ernie4.5-moe": {},
+    "apertus": {},
+    "phimoe-published": {"architectures": ["PhiMoEForCausalLM"]},
     "bamba": {"attn_rotary_emb": 16},
     "dots1-full": {},
     "afmoe": {},
@@ -63,6 +67,7 @@ CASES = {
     "hunyuan": {"rope_parameters": {"rope_theta": 1000.0 * 20.0 ** (32 / 30)}},
     # Not those with biases, which llama.cpp does not have.
     "lfm2": {},
+    "lfm2-moe": {},
     "qwen3-next": {},
     "qwen3.5": {},
     "qwen3.5-moe": {},
@@ -74,6 +79,7 @@ CASES = {
     "falcon-h1-norm": {},
     "mamba2": {},
     "minicpm": {},
+    "minicpm3-published": {},
     "minimax-m2": {},
     "deepseek-v2": {},
     "deepseek-v3": {},
@@ -90,6 +96,14 @@ CASES = {
     # As files of the first converter of these models have states' tensors.
     "qwen3-next+joined": {},
     # As the text model of one that sees.
+    "qwen3-moe-sparse+images": {
+        "architectures": ["Qwen3VLMoeForConditionalGeneration"],
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "mrope_section": [4, 2, 2],
+        },
+    },
     "glm4+images": {
         "rope_parameters": {
             "rope_type": "default",

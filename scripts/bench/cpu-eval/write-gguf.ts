@@ -26,6 +26,7 @@ const NO_TRAITS = {
   'two norms': false,
   correction: false,
   'unshared experts': false,
+  'shared experts': false,
   'finetuned rope': false,
 };
 

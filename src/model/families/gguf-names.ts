@@ -5,6 +5,7 @@ export type GgufTrait =
   | 'joined states'
   | 'experts'
   | 'unshared experts'
+  | 'shared experts'
   | 'two norms'
   | 'correction'
   | 'finetuned rope';

@@ -94,6 +94,19 @@ const QWEN3_NEXT: Family = {
   }),
 };
 
+const QWEN3_MOE: Family = {
+  ...LLAMA,
+  modelType: 'qwen3_moe',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  slidingWindow: 'flag',
+  defaults: { num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
+  experts: QWEN_EXPERTS,
+  tensors: withLayer({ headNorms: HEAD_NORMS, experts: EXPERTS }),
+};
+
+// As llama.cpp always does.
+const QWEN3_MOE_FILES = { extra: () => ({ norm_topk_prob: true }) };
+
 export const QWENS: readonly KnownFamily[] = [
   { family: QWEN2, gguf: { architecture: 'qwen2' } },
   // Qwen2 with a module that predicts.
@@ -121,21 +134,11 @@ export const QWENS: readonly KnownFamily[] = [
     },
     gguf: { architecture: 'qwen2moe' },
   },
+  { family: QWEN3_MOE, gguf: { ...QWEN3_MOE_FILES, architecture: 'qwen3moe' } },
   {
-    family: {
-      ...LLAMA,
-      modelType: 'qwen3_moe',
-      bias: { ...LLAMA.bias, mlp: 'never' },
-      slidingWindow: 'flag',
-      defaults: { num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
-      experts: QWEN_EXPERTS,
-      tensors: withLayer({ headNorms: HEAD_NORMS, experts: EXPERTS }),
-    },
-    gguf: {
-      architecture: 'qwen3moe',
-      // llama.cpp always does so.
-      extra: () => ({ norm_topk_prob: true }),
-    },
+    // The text model inside of Qwen3-VL.
+    family: QWEN3_MOE,
+    gguf: { ...QWEN3_MOE_FILES, architecture: 'qwen3vlmoe', imagePairs: 'in turns' },
   },
   {
     family: QWEN3_5,

@@ -33,12 +33,14 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   // 0 is none.
   const numExperts = number('expert_count') ?? 0;
   const experts = numExperts > 0;
+  const isShared = number('expert_shared_feed_forward_length') !== undefined;
   const traits = {
     windows: window !== undefined,
     'image sections': metadata.numbers(key('rope.dimension_sections')) !== undefined,
     experts,
     'joined states': hasTensor(file, 'ssm_in.weight'),
-    'unshared experts': experts && number('expert_shared_feed_forward_length') === undefined,
+    'unshared experts': experts && !isShared,
+    'shared experts': experts && isShared,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
     correction: hasTensor(file, 'exp_probs_b.bias'),
     'finetuned rope': metadata.boolean(key('rope.scaling.finetuned')) === true,
@@ -92,6 +94,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
     use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
     attention_bias: ['q', 'qkv'].some((of) => hasTensor(file, `attn_${of}.bias`)),
+    lm_head_bias: file.tensor('output.bias') !== undefined,
     attention_out_bias: hasTensor(file, 'attn_output.bias'),
     mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),
     tie_word_embeddings: file.tensor('output.weight') === undefined,
@@ -196,6 +199,7 @@ async function ropeScaling(
         short_factor: [...(await file.read('rope_factors_short.weight'))],
         long_factor: [...(await file.read('rope_factors_long.weight'))],
         attention_factor: number('scaling.attn_factor'),
+        ...extraOfRope,
       },
     };
   }

@@ -15,6 +15,7 @@ import type { GgufTensor } from './gguf-header.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
 import { BlockSpace } from './integer-blocks.ts';
 import { expandingMatrix, latentParts } from './latent-tensors.ts';
+import { statedWeight } from './stated-weights.ts';
 import { type StoredOrder, storedOrder } from './stored-order.ts';
 import { tensorPlaces } from './tensor-names.ts';
 import type { TensorPlace } from './tensor-place.ts';
@@ -53,6 +54,8 @@ export class GgufWeights implements WeightSource {
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
+    const stated = statedWeight(this.#file, this.#config.family, name);
+    if (stated !== null) return stated;
     const parted = this.#parted(name);
     if (parted !== null) return expandingMatrix(this.#file, parted, this.#config);
     const { place, stored, part } = this.#require(name, shape);

@@ -74,6 +74,19 @@ test('groups that a file states are those', async () => {
   expect(experts?.groups).toBeUndefined();
 });
 
+test('factors that the first files of MiniCPM do not say are those of llama.cpp', async () => {
+  const older = await configOf('minicpm', {});
+  const newer = await configOf('minicpm', {
+    embedding_scale: float(12),
+    residual_scale: float(1.4 / Math.sqrt(2)),
+    logit_scale: float(HIDDEN / 256),
+  });
+  for (const key of ['embeddingScale', 'logitScale', 'rmsNormEps'] as const) {
+    expect(older[key]).toBeCloseTo(newer[key], 6);
+  }
+  expect(older.logitScale).toBe(256 / HIDDEN);
+});
+
 test('one expert of Hunyuan is none', async () => {
   const { experts } = await configOf('hunyuan-dense', { expert_count: uint(1) });
   expect(experts).toBeNull();
