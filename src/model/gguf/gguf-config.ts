@@ -38,11 +38,11 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     windows: window !== undefined,
     'image sections': metadata.numbers(key('rope.dimension_sections')) !== undefined,
     experts,
-    'joined states': hasTensor(file, 'ssm_in.weight'),
+    'joined states': file.isInLayers('ssm_in.weight'),
     'unshared experts': experts && !isShared,
     'shared experts': experts && isShared,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
-    correction: hasTensor(file, 'exp_probs_b.bias'),
+    correction: file.isInLayers('exp_probs_b.bias'),
     'finetuned rope': metadata.boolean(key('rope.scaling.finetuned')) === true,
   };
   const architecture = architectureOf(name, traits, path);
@@ -93,9 +93,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     ...deepLayers(number('n_deepstack_layers')),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
     use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
-    attention_bias: ['q', 'qkv'].some((of) => hasTensor(file, `attn_${of}.bias`)),
+    attention_bias: ['q', 'qkv'].some((of) => file.isInLayers(`attn_${of}.bias`)),
     lm_head_bias: file.tensor('output.bias') !== undefined,
-    attention_out_bias: hasTensor(file, 'attn_output.bias'),
+    attention_out_bias: file.isInLayers('attn_output.bias'),
     mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),
     tie_word_embeddings: file.tensor('output.weight') === undefined,
     // A window of 0 is none.
@@ -132,12 +132,6 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   const stated = Object.entries(fields).filter(([, value]) => value !== undefined);
   const json = { ...architecture.unstated?.(size), ...Object.fromEntries(stated) };
   return { architecture, json };
-}
-
-/** Whether any layer has it: not all of them attend. */
-function hasTensor(file: GgufFile, name: string): boolean {
-  for (const each of file.names()) if (each.endsWith(`.${name}`)) return true;
-  return false;
 }
 
 /** By layer, or every n-th one has none; the family's own rule if the file says nothing. */

@@ -107,6 +107,11 @@ export class GgufFile {
     return this.#tensors.keys();
   }
 
+  /** Whether any layer has a tensor of that name: not all of them have the same parts. */
+  isInLayers(name: string): boolean {
+    return [...this.names()].some((each) => each.endsWith(`.${name}`));
+  }
+
   tensors(): Iterable<GgufTensor> {
     return this.#tensors.values();
   }

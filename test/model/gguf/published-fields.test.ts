@@ -52,6 +52,7 @@ const latent = (experts: number): Fields => ({
   expert_count: uint(experts),
   expert_used_count: uint(6),
   expert_shared_count: uint(1),
+  leading_dense_block_count: uint(1),
   expert_feed_forward_length: uint(8),
 });
 const CORRECTED = ['blk.1.exp_probs_b.bias'];
@@ -115,4 +116,29 @@ test.each([
   ],
 ])('%s with %o is refused', async (architecture, fields, message) => {
   await expect(configOf(architecture, fields)).rejects.toThrow(message);
+});
+
+test.each([
+  ['qwen2', 'blk.0.attn_sinks.weight'],
+  ['qwen2', 'blk.1.post_attention_norm.weight'],
+  ['qwen2', 'output.bias'],
+  ['qwen2', 'blk.0.attn_output.bias'],
+  ['llama', 'blk.0.attn_norm.bias'],
+  ['llama', 'blk.1.ffn_down.scale'],
+  ['qwen3', 'blk.0.attn_qkv.bias'],
+  ['minimax-m2', 'blk.0.ffn_gate_inp.bias'],
+])('%s with a tensor %s is refused', async (architecture, name) => {
+  const fields = { expert_count: uint(4), expert_used_count: uint(2) };
+  const loaded = configOf(architecture, architecture === 'minimax-m2' ? fields : {}, [name]);
+  await expect(loaded).rejects.toThrow(`tensor "${name}" is not supported in ${architecture}`);
+});
+
+test('tensors of what is not built are left alone', async () => {
+  const { numLayers } = await configOf('qwen2', {}, [
+    'blk.0.attn_rot_embd',
+    'blk.2.nextn.enorm.weight',
+    'v.blk.0.attn_q.weight',
+    'mm.0.weight',
+  ]);
+  expect(numLayers).toBe(2);
 });
