@@ -8,6 +8,7 @@ Weights stay as they are; the vocabulary is made up. What the models compute is 
 """
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -95,6 +96,8 @@ CASES = {
     "qwen3-next+fused": {},
     # As files of the first converter of these models have states' tensors.
     "qwen3-next+joined": {},
+    # As files of 2023 have experts.
+    "mixtral+lone": {},
     # As the text model of one that sees.
     "qwen3-moe-sparse+images": {
         "architectures": ["Qwen3VLMoeForConditionalGeneration"],
@@ -143,6 +146,23 @@ def joined(modify_tensors):
     return modify
 
 
+def lone(modify_tensors):
+    kinds = {"w1": "gate", "w2": "down", "w3": "up"}
+
+    def modify(self, tensor, name, layer):
+        expert = re.search(r"experts\.(\d+)\.(w\d)\.", name)
+        if expert is None:
+            yield from modify_tensors(self, tensor, name, layer)
+        else:
+            yield f"blk.{layer}.ffn_{kinds[expert[2]]}.{expert[1]}.weight", tensor
+
+    return modify
+
+
+# What converters of former days did.
+OLDER = {"joined": joined, "lone": lone}
+
+
 def convert(name: str, fields: dict) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -158,9 +178,9 @@ def convert(name: str, fields: dict) -> None:
         read = stated if name in AS_STATED else ModelBase.load_hparams(folder, False)
         config = {**read, **fields}
         of = get_model_class(config["architectures"][0])
-        if variant == "joined":
-            fields_of = {"model_arch": of.model_arch, "modify_tensors": joined(of.modify_tensors)}
-            of = type(of.__name__, (of,), fields_of)
+        if variant in OLDER:
+            modify = OLDER[variant](of.modify_tensors)
+            of = type(of.__name__, (of,), {"model_arch": of.model_arch, "modify_tensors": modify})
         of.set_vocab = add_vocabulary
         # Modules that predict, where checkpoints have them.
         of.no_mtp = FAMILIES.name != "predictions"

@@ -17,6 +17,13 @@ export function fusedName(file: GgufFile, stored: string): string | null {
   return fused !== stored && file.tensor(fused) !== undefined ? fused : null;
 }
 
+/** Name of an expert's matrix, if a file has each by itself, as those of 2023; otherwise null. */
+export function loneName(file: GgufFile, stored: string, expert: number | null): string | null {
+  if (expert === null || file.tensor(stored) !== undefined) return null;
+  const lone = stored.replace('_exps.', `.${expert}.`);
+  return file.tensor(lone) === undefined ? null : lone;
+}
+
 /**
  * Where a part is: rows of queries come first, then those of keys and values; of each expert those of gates.
  * @param stored name of the part

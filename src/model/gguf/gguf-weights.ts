@@ -9,7 +9,7 @@ import {
 import { ModelError } from '../model-error.ts';
 import { withRows } from '../quantize/stored-blocks.ts';
 import type { Architecture } from './architectures.ts';
-import { fusedName, fusedTensor } from './fused-tensors.ts';
+import { fusedName, fusedTensor, loneName } from './fused-tensors.ts';
 import { GgufFile, type TensorPart } from './gguf-file.ts';
 import type { GgufTensor } from './gguf-header.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
@@ -169,6 +169,10 @@ export class GgufWeights implements WeightSource {
     const place = whole ?? this.#places.get(key.slice(0, dot));
     // In a GGUF file all names end so.
     const stored = place ? place.name + (key.slice(dot) || (place.suffix ?? '.weight')) : name;
+    const lone = loneName(this.#file, stored, expert);
+    if (lone !== null) {
+      return { place, stored: lone, expert: null, fused: null, tensor: this.#file.tensor(lone) };
+    }
     const fused = place ? fusedName(this.#file, stored) : null;
     return { place, stored, expert, fused, tensor: place && this.#file.tensor(fused ?? stored) };
   }

@@ -37,7 +37,9 @@ export function rejectOtherTensors(
   };
   if (file.tensor('output.bias') && !config.lmHeadBias) reject('output.bias');
   for (const tensor of file.names()) {
-    const { layer, base = '', end } = OF_LAYER.exec(tensor)?.groups ?? {};
+    const { layer, base: named = '', end } = OF_LAYER.exec(tensor)?.groups ?? {};
+    // An expert's matrix may be by itself.
+    const base = named.replace(/^(ffn_\w+)\.\d+$/, '$1_exps');
     if (layer === undefined || Number(layer) >= config.numLayers || base === UNUSED) continue;
     const isRead =
       read.has(tensor) ||
