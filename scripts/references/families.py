@@ -848,6 +848,10 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     "minicpm3": lambda: minicpm3(ORIGINAL_LENGTH, 1000.0),
     # As published, which is what files of GGUF leave out.
     "minicpm3-published": lambda: minicpm3(MAX_LENGTH, 10_000.0),
+    # Transformers would empty the row of padding in the LM head, which is tied.
+    "youtu": lambda: transformers.YoutuForCausalLM(
+        transformers.YoutuConfig(**{**LATENT, "pad_token_id": None}, rms_norm_eps=0.01)
+    ),
     "ernie4.5-moe": lambda: transformers.Ernie4_5_MoeForCausalLM(
         transformers.Ernie4_5_MoeConfig(
             **SHAPE, moe_num_experts=4, moe_k=2, moe_intermediate_size=8

@@ -84,6 +84,7 @@ CASES = {
     "minimax-m2": {},
     "deepseek-v2": {},
     "deepseek-v3": {},
+    "youtu": {},
     "glm4-moe": {},
     "glm4-moe-lite": {"first_k_dense_replace": 1},
     "gpt2": {"n_ctx": 64},

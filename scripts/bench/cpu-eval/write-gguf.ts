@@ -23,6 +23,7 @@ const NO_TRAITS = {
   'image sections': false,
   'joined states': false,
   experts: false,
+  'no experts': true,
   'two norms': false,
   correction: false,
   'unshared experts': false,

@@ -79,6 +79,17 @@ const GLM4_MOE_LITE: Family = {
   },
 };
 
+/** Youtu-LLM: MLPs in all layers. */
+const YOUTU: Family = {
+  ...LLAMA,
+  modelType: 'youtu',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  rotaryPairs: 'neighbours',
+  latentAttention: LATENT,
+  defaults: { ...SHAPE, tie_word_embeddings: true },
+  tensors: withLayer({ queryKeyValue: [] }),
+};
+
 /** As published, or with dimensions that turn together half of them apart. */
 function withBothPairs(family: Family, gguf: KnownFamily['gguf']): KnownFamily[] {
   const variant = { rope_interleave: false };
@@ -109,4 +120,5 @@ export const DEEPSEEKS: readonly KnownFamily[] = [
   // Files of GLM 4.7 Flash are these, too.
   ...withBothPairs(DEEPSEEK_V3, { ...FILES, ifFileHas: 'correction' }),
   ...withBothPairs(GLM4_MOE_LITE, null),
+  ...withBothPairs(YOUTU, { ...FILES, ifFileHas: 'no experts' }),
 ];

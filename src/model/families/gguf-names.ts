@@ -4,6 +4,7 @@ export type GgufTrait =
   | 'image sections'
   | 'joined states'
   | 'experts'
+  | 'no experts'
   | 'unshared experts'
   | 'shared experts'
   | 'two norms'

@@ -38,6 +38,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     windows: window !== undefined,
     'image sections': metadata.numbers(key('rope.dimension_sections')) !== undefined,
     experts,
+    'no experts': !experts,
     'joined states': file.isInLayers('ssm_in.weight'),
     'unshared experts': experts && !isShared,
     'shared experts': experts && isShared,
