@@ -351,6 +351,18 @@ MAMBA = {
 }
 
 
+def minicpm3(original: int, theta: float) -> PreTrainedModel:
+    rope = {
+        "rope_type": "longrope",
+        "rope_theta": theta,
+        "short_factor": [1.0, 1.1, 1.2, 1.3],
+        "long_factor": [1.0, 1.5, 2.0, 2.5],
+        "original_max_position_embeddings": original,
+    }
+    config = transformers.MiniCPM3Config(**{**LATENT, "v_head_dim": None}, rope_parameters=rope)
+    return transformers.MiniCPM3ForCausalLM(config)
+
+
 def nemotron_h(layers: list[str], **config) -> PreTrainedModel:
     return transformers.NemotronHForCausalLM(
         transformers.NemotronHConfig(**{**SHAPE, **MAMBA, "layers_block_type": layers, **config})
@@ -520,6 +532,20 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             "long_factor": [1 + 0.5 * i for i in range(8)],
             "short_mscale": 1.25,
             "long_mscale": 1.35,
+        },
+    ),
+    # With the factors of Phi-3.5 MoE, which its GGUF files do not say.
+    "phimoe-published": lambda: phimoe(
+        attention_bias=True,
+        lm_head_bias=True,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 1000.0,
+            "original_max_position_embeddings": ORIGINAL_LENGTH,
+            "short_factor": [1 + 0.05 * i for i in range(8)],
+            "long_factor": [1 + 0.5 * i for i in range(8)],
+            "short_mscale": 1.243163121016122,
+            "long_mscale": 1.243163121016122,
         },
     ),
     # Without biases, and with experts that are nearly equal more often.
@@ -819,17 +845,12 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         )
     ),
     # As llama.cpp has its factors.
-    "minicpm3": lambda: transformers.MiniCPM3ForCausalLM(
-        transformers.MiniCPM3Config(
-            **{**LATENT, "v_head_dim": None},
-            rope_parameters={
-                "rope_type": "longrope",
-                "rope_theta": 1000.0,
-                "short_factor": [1.0, 1.1, 1.2, 1.3],
-                "long_factor": [1.0, 1.5, 2.0, 2.5],
-                "original_max_position_embeddings": ORIGINAL_LENGTH,
-            },
-        )
+    "minicpm3": lambda: minicpm3(ORIGINAL_LENGTH, 1000.0),
+    # As published, which is what files of GGUF leave out.
+    "minicpm3-published": lambda: minicpm3(MAX_LENGTH, 10_000.0),
+    # Transformers would empty the row of padding in the LM head, which is tied.
+    "youtu": lambda: transformers.YoutuForCausalLM(
+        transformers.YoutuConfig(**{**LATENT, "pad_token_id": None}, rms_norm_eps=0.01)
     ),
     "ernie4.5-moe": lambda: transformers.Ernie4_5_MoeForCausalLM(
         transformers.Ernie4_5_MoeConfig(

@@ -8,6 +8,7 @@ Weights stay as they are; the vocabulary is made up. What the models compute is 
 """
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,7 @@ CASES = {
     "qwen3-moe-sparse": {},
     "olmoe": {},
     "granite-moe": {},
+    "granite-shared": {},
     # Thetas of layers are not read.
     "granite-swa": {
         "no_rope_layers": [1, 0, 1],
@@ -33,6 +35,9 @@ CASES = {
     "granite-moe-swa": {},
     "granite-shared-swa": {},
     "exaone-moe": {},
+    "ernie4.5-moe": {},
+    "apertus": {},
+    "phimoe-published": {"architectures": ["PhiMoEForCausalLM"]},
     "bamba": {"attn_rotary_emb": 16},
     "dots1-full": {},
     "afmoe": {},
@@ -63,6 +68,7 @@ CASES = {
     "hunyuan": {"rope_parameters": {"rope_theta": 1000.0 * 20.0 ** (32 / 30)}},
     # Not those with biases, which llama.cpp does not have.
     "lfm2": {},
+    "lfm2-moe": {},
     "qwen3-next": {},
     "qwen3.5": {},
     "qwen3.5-moe": {},
@@ -74,13 +80,42 @@ CASES = {
     "falcon-h1-norm": {},
     "mamba2": {},
     "minicpm": {},
+    "minicpm3-published": {},
     "minimax-m2": {},
     "deepseek-v2": {},
     "deepseek-v3": {},
+    "youtu": {},
     "glm4-moe": {},
     "glm4-moe-lite": {"first_k_dense_replace": 1},
     "gpt2": {"n_ctx": 64},
     "gpt-neox": {"rotary_pct": 0.5},
+    # Queries, keys and values as one tensor, as in files of the first checkpoints and with --fuse-qkv.
+    "glm+fused": {"seq_length": 64, "layernorm_epsilon": 1.5625e-7},
+    "llama+fused": {},
+    # The same for gates and ups of experts.
+    # The same for gates and ups of experts.
+    "qwen3-next+fused": {},
+    # As files of the first converter of these models have states' tensors.
+    "qwen3-next+joined": {},
+    # As files of 2023 have experts.
+    "mixtral+lone": {},
+    # As the text model of one that sees.
+    "qwen3-moe-sparse+images": {
+        "architectures": ["Qwen3VLMoeForConditionalGeneration"],
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "mrope_section": [4, 2, 2],
+        },
+    },
+    "glm4+images": {
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "partial_rotary_factor": 0.5,
+            "mrope_section": [1, 1, 2],
+        }
+    },
 }
 # Transformers would fill in the number of experts, which the converter takes for a mixture.
 AS_STATED = {"nemotron-h"}
@@ -102,11 +137,39 @@ def add_vocabulary(model) -> None:
     writer.add_eos_token_id(2)
 
 
+def joined(modify_tensors):
+    def modify(self, tensor, name, layer):
+        if "in_proj_qkvz" in name:
+            yield self.format_tensor_name(gguf.MODEL_TENSOR.SSM_IN, layer), tensor
+        else:
+            yield from modify_tensors(self, tensor, name, layer)
+
+    return modify
+
+
+def lone(modify_tensors):
+    kinds = {"w1": "gate", "w2": "down", "w3": "up"}
+
+    def modify(self, tensor, name, layer):
+        expert = re.search(r"experts\.(\d+)\.(w\d)\.", name)
+        if expert is None:
+            yield from modify_tensors(self, tensor, name, layer)
+        else:
+            yield f"blk.{layer}.ffn_{kinds[expert[2]]}.{expert[1]}.weight", tensor
+
+    return modify
+
+
+# What converters of former days did.
+OLDER = {"joined": joined, "lone": lone}
+
+
 def convert(name: str, fields: dict) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        case, _, variant = name.partition("+")
         for file in ("model.safetensors", "config.json"):
-            shutil.copy(FAMILIES / name / file, folder)
+            shutil.copy(FAMILIES / case / file, folder)
         if name.startswith("gemma4"):
             # Rows of embeddings without a token are left out.
             vocabulary = {f"<{index}>": index for index in range(64)}
@@ -116,6 +179,9 @@ def convert(name: str, fields: dict) -> None:
         read = stated if name in AS_STATED else ModelBase.load_hparams(folder, False)
         config = {**read, **fields}
         of = get_model_class(config["architectures"][0])
+        if variant in OLDER:
+            modify = OLDER[variant](of.modify_tensors)
+            of = type(of.__name__, (of,), {"model_arch": of.model_arch, "modify_tensors": modify})
         of.set_vocab = add_vocabulary
         # Modules that predict, where checkpoints have them.
         of.no_mtp = FAMILIES.name != "predictions"
@@ -123,7 +189,16 @@ def convert(name: str, fields: dict) -> None:
         # Weights times a factor are no longer in bfloat16.
         in_floats = name.startswith("falcon-h1")
         stored = gguf.LlamaFileType.ALL_F32 if in_floats else gguf.LlamaFileType.MOSTLY_BF16
-        model = of(folder, stored, target, eager=True, hparams=config)
+        is_fused = variant == "fused"
+        model = of(
+            folder,
+            stored,
+            target,
+            eager=True,
+            hparams=config,
+            fuse_qkv=is_fused,
+            fuse_gate_up_exps=is_fused,
+        )
         if name in WIDTHS:
             key, width = WIDTHS[name]
             set_parameters = model.set_gguf_parameters

@@ -20,10 +20,14 @@ const TOKEN_TYPE = { normal: 1, control: 3, added: 4 } as const;
 
 const NO_TRAITS = {
   windows: false,
+  'image sections': false,
+  'joined states': false,
   experts: false,
+  'no experts': true,
   'two norms': false,
   correction: false,
   'unshared experts': false,
+  'shared experts': false,
   'finetuned rope': false,
 };
 

@@ -16,6 +16,5 @@ export const APERTUS: KnownFamily = {
       activation: 'mlp.act_fn',
     }),
   },
-  // They have the activation's weights in their metadata, which is not read.
-  gguf: null,
+  gguf: { architecture: 'apertus' },
 };

@@ -1,4 +1,5 @@
 import type { Family, KnownFamily } from './family.ts';
+import type { DecoderSize } from './gguf-names.ts';
 import { LATENT } from './latent.ts';
 import { EXPERTS, LLAMA, SHARED_EXPERTS, withLayer } from './llama.ts';
 
@@ -78,6 +79,17 @@ const GLM4_MOE_LITE: Family = {
   },
 };
 
+/** Youtu-LLM: MLPs in all layers. */
+const YOUTU: Family = {
+  ...LLAMA,
+  modelType: 'youtu',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  rotaryPairs: 'neighbours',
+  latentAttention: LATENT,
+  defaults: { ...SHAPE, tie_word_embeddings: true },
+  tensors: withLayer({ queryKeyValue: [] }),
+};
+
 /** As published, or with dimensions that turn together half of them apart. */
 function withBothPairs(family: Family, gguf: KnownFamily['gguf']): KnownFamily[] {
   const variant = { rope_interleave: false };
@@ -87,7 +99,17 @@ function withBothPairs(family: Family, gguf: KnownFamily['gguf']): KnownFamily[]
   ];
 }
 
-const FILES = { architecture: 'deepseek2', logMultiplierFactor: 10 } as const;
+/** Groups that older files do not say, by the number of experts of the models that have any. */
+const GROUPS: Readonly<Record<number, object>> = {
+  160: { n_group: 8, topk_group: 3 },
+  256: { n_group: 8, topk_group: 4 },
+};
+
+const FILES = {
+  architecture: 'deepseek2',
+  logMultiplierFactor: 10,
+  unstated: ({ experts }: DecoderSize) => ({ n_group: 1, ...GROUPS[experts] }),
+} as const;
 
 export const DEEPSEEKS: readonly KnownFamily[] = [
   {
@@ -98,4 +120,5 @@ export const DEEPSEEKS: readonly KnownFamily[] = [
   // Files of GLM 4.7 Flash are these, too.
   ...withBothPairs(DEEPSEEK_V3, { ...FILES, ifFileHas: 'correction' }),
   ...withBothPairs(GLM4_MOE_LITE, null),
+  ...withBothPairs(YOUTU, { ...FILES, ifFileHas: 'no experts' }),
 ];

@@ -55,6 +55,10 @@ export const ERNIES: readonly KnownFamily[] = [
         },
       }),
     },
-    gguf: null,
+    gguf: {
+      architecture: 'ernie4_5-moe',
+      // Files say another width than that of several together.
+      extra: () => ({ shared_expert_intermediate_size: undefined }),
+    },
   },
 ];

@@ -195,8 +195,8 @@ export interface GgufNames {
   readonly pairsRows?: boolean;
   /** Heads of values are in another order: the first of all keys before the second of all keys. */
   readonly tilesValueHeads?: boolean;
-  /** Tensors that are not as in safetensors: several where there is one, or in the order of their kinds. */
-  readonly form?: Partial<Pick<Family, 'recurrence' | 'tensors'>>;
+  /** Tensors that are not as in safetensors: several where there is one, or with rows in another order. */
+  readonly form?: Partial<Pick<Family, 'recurrence' | 'tensors' | 'rotaryPairs'>>;
   /** Key of the width of MLPs; `feed_forward_length` if left out. */
   readonly mlpWidth?: 'expert_shared_feed_forward_length';
   /** Name of the norm before attention; `attn_norm` if left out. */
@@ -216,6 +216,8 @@ export interface GgufNames {
   readonly imagePairs?: 'by kind' | 'in turns';
   /** Fields of config.json that GGUF files lack. */
   readonly extra?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
+  /** The same, which newer files have. */
+  readonly unstated?: (size: DecoderSize) => Readonly<Record<string, unknown>>;
   /** Factor of YaRN's logarithmic multiplier in files; 1 if left out. */
   readonly logMultiplierFactor?: number;
   /** Fields of its `rope_scaling` that they lack, if there is any. */

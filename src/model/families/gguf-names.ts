@@ -1,8 +1,12 @@
 /** Properties of a GGUF file that set it apart from others of its architecture. */
 export type GgufTrait =
   | 'windows'
+  | 'image sections'
+  | 'joined states'
   | 'experts'
+  | 'no experts'
   | 'unshared experts'
+  | 'shared experts'
   | 'two norms'
   | 'correction'
   | 'finetuned rope';

@@ -56,19 +56,23 @@ const GLM4_MOE: Family = {
   }),
 };
 
+const GLM4: Family = {
+  ...GLM,
+  modelType: 'glm4',
+  tensors: withLayer({
+    ...LAYER,
+    attentionOutputNorm: 'post_self_attn_layernorm',
+    mlpOutputNorm: 'post_mlp_layernorm',
+  }),
+};
+
 export const GLMS: readonly KnownFamily[] = [
   { family: GLM, gguf: { architecture: 'chatglm' } },
+  { family: GLM4, gguf: { architecture: 'glm4' } },
   {
-    family: {
-      ...GLM,
-      modelType: 'glm4',
-      tensors: withLayer({
-        ...LAYER,
-        attentionOutputNorm: 'post_self_attn_layernorm',
-        mlpOutputNorm: 'post_mlp_layernorm',
-      }),
-    },
-    gguf: { architecture: 'glm4' },
+    // Text models of those that see, whose rows the converter puts in order.
+    family: GLM4,
+    gguf: { architecture: 'glm4', ifFileHas: 'image sections', form: { rotaryPairs: 'halves' } },
   },
   {
     family: {

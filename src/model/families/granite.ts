@@ -152,6 +152,10 @@ const SWA_EXPERTS_OF_FILES = {
   up: 'block_sparse_moe.experts.*.gate_up_proj',
 };
 
+const SHARED_OF_FILES = withLayer({
+  experts: { ...GRANITE_EXPERTS, shared: { ...SHARED_MLP, gateUp: SHARED_IN_PARTS } },
+});
+
 const HYBRID_FILES = { architecture: 'granitehybrid', pairsRows: true } as const;
 
 export const GRANITES: readonly KnownFamily[] = [
@@ -175,11 +179,7 @@ export const GRANITES: readonly KnownFamily[] = [
     gguf: {
       ...HYBRID_FILES,
       ifFileHas: 'experts',
-      form: {
-        tensors: withLayer({
-          experts: { ...GRANITE_EXPERTS, shared: { ...SHARED_MLP, gateUp: SHARED_IN_PARTS } },
-        }),
-      },
+      form: { tensors: SHARED_OF_FILES },
     },
   },
   {
@@ -193,7 +193,12 @@ export const GRANITES: readonly KnownFamily[] = [
       names: SHARED_NAMES,
       tensors: WITH_SHARED_EXPERT,
     },
-    gguf: null,
+    gguf: {
+      architecture: 'granitemoe',
+      pairsRows: true,
+      ifFileHas: 'shared experts',
+      form: { tensors: SHARED_OF_FILES },
+    },
   },
   { family: GRANITE_SWA, gguf: SWA_FILES },
   {

@@ -16,5 +16,9 @@ export const HUNYUAN: KnownFamily = {
       },
     }),
   },
-  gguf: { architecture: 'hunyuan-dense' },
+  gguf: {
+    architecture: 'hunyuan-dense',
+    // Some say 1, which is none.
+    extra: () => ({ num_local_experts: undefined }),
+  },
 };

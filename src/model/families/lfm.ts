@@ -128,6 +128,6 @@ export const LFMS: readonly KnownFamily[] = [
       extra: () => ({ block_auto_adjust_ff_dim: false }),
     },
   },
-  { family: LFM2_MOE, gguf: null },
+  { family: LFM2_MOE, gguf: { architecture: 'lfm2moe', finalNorm: 'token_embd_norm' } },
   { family: LFM3, gguf: null },
 ];

@@ -12,7 +12,7 @@ const MINICPM: Family = {
   defaults: { tie_word_embeddings: true },
 };
 
-/** Factors that files do not say, and llama.cpp has in its code. */
+/** Factors that files may not say, and llama.cpp has in its code. */
 const FACTORS = { scale_depth: 1.4, dim_model_base: 256 };
 
 /** With attention from latents. */
@@ -35,6 +35,18 @@ const MINICPM3: Family = {
 };
 
 export const MINICPMS: readonly KnownFamily[] = [
-  { family: MINICPM, gguf: { architecture: 'minicpm', pairsRows: true } },
-  { family: MINICPM3, gguf: null },
+  {
+    family: MINICPM,
+    gguf: {
+      architecture: 'minicpm',
+      pairsRows: true,
+      // Files of the first converter.
+      unstated: ({ layers, hidden }) => ({
+        embedding_multiplier: 12,
+        residual_multiplier: FACTORS.scale_depth / Math.sqrt(layers),
+        logits_scaling: hidden / FACTORS.dim_model_base,
+      }),
+    },
+  },
+  { family: MINICPM3, gguf: { architecture: 'minicpm3' } },
 ];

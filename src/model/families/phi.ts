@@ -52,6 +52,10 @@ export const PHIS: readonly KnownFamily[] = [
       experts: { normalizesShares: 'always', scoring: 'sparse mixer', bias: false, stacked: null },
       tensors: withLayer({ experts: BLOCK_SPARSE_EXPERTS }),
     },
-    gguf: null,
+    gguf: {
+      architecture: 'phimoe',
+      // Those of Phi-3.5 MoE, which its files do not say.
+      extraOfRope: { short_mscale: 1.243163121016122, long_mscale: 1.243163121016122 },
+    },
   },
 ];

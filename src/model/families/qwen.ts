@@ -75,6 +75,38 @@ const QWEN3: Family = {
   tensors: withLayer({ headNorms: HEAD_NORMS }),
 };
 
+const QWEN3_NEXT: Family = {
+  ...QWEN3_5,
+  modelType: 'qwen3_next',
+  defaults: {
+    ...QWEN3_5.defaults,
+    num_experts: 512,
+    num_experts_per_tok: 10,
+    moe_intermediate_size: 512,
+    shared_expert_intermediate_size: 512,
+    norm_topk_prob: true,
+  },
+  experts: QWEN_EXPERTS,
+  recurrence: QWEN3_NEXT_DELTA,
+  tensors: withLayer({
+    headNorms: HEAD_NORMS,
+    experts: { ...EXPERTS, shared: SHARED_EXPERT },
+  }),
+};
+
+const QWEN3_MOE: Family = {
+  ...LLAMA,
+  modelType: 'qwen3_moe',
+  bias: { ...LLAMA.bias, mlp: 'never' },
+  slidingWindow: 'flag',
+  defaults: { num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
+  experts: QWEN_EXPERTS,
+  tensors: withLayer({ headNorms: HEAD_NORMS, experts: EXPERTS }),
+};
+
+// As llama.cpp always does.
+const QWEN3_MOE_FILES = { extra: () => ({ norm_topk_prob: true }) };
+
 export const QWENS: readonly KnownFamily[] = [
   { family: QWEN2, gguf: { architecture: 'qwen2' } },
   // Qwen2 with a module that predicts.
@@ -102,21 +134,11 @@ export const QWENS: readonly KnownFamily[] = [
     },
     gguf: { architecture: 'qwen2moe' },
   },
+  { family: QWEN3_MOE, gguf: { ...QWEN3_MOE_FILES, architecture: 'qwen3moe' } },
   {
-    family: {
-      ...LLAMA,
-      modelType: 'qwen3_moe',
-      bias: { ...LLAMA.bias, mlp: 'never' },
-      slidingWindow: 'flag',
-      defaults: { num_experts: 128, num_experts_per_tok: 8, moe_intermediate_size: 768 },
-      experts: QWEN_EXPERTS,
-      tensors: withLayer({ headNorms: HEAD_NORMS, experts: EXPERTS }),
-    },
-    gguf: {
-      architecture: 'qwen3moe',
-      // llama.cpp always does so.
-      extra: () => ({ norm_topk_prob: true }),
-    },
+    // The text model inside of Qwen3-VL.
+    family: QWEN3_MOE,
+    gguf: { ...QWEN3_MOE_FILES, architecture: 'qwen3vlmoe', imagePairs: 'in turns' },
   },
   {
     family: QWEN3_5,
@@ -152,24 +174,16 @@ export const QWENS: readonly KnownFamily[] = [
     gguf: { architecture: 'qwen35moe', mlpNorm: 'post_attention_norm', tilesValueHeads: true },
   },
   {
-    family: {
-      ...QWEN3_5,
-      modelType: 'qwen3_next',
-      defaults: {
-        ...QWEN3_5.defaults,
-        num_experts: 512,
-        num_experts_per_tok: 10,
-        moe_intermediate_size: 512,
-        shared_expert_intermediate_size: 512,
-        norm_topk_prob: true,
-      },
-      experts: QWEN_EXPERTS,
-      recurrence: QWEN3_NEXT_DELTA,
-      tensors: withLayer({
-        headNorms: HEAD_NORMS,
-        experts: { ...EXPERTS, shared: SHARED_EXPERT },
-      }),
+    // Files of the first converter, which left its tensors as they are.
+    family: QWEN3_NEXT,
+    gguf: {
+      architecture: 'qwen3next',
+      ifFileHas: 'joined states',
+      mlpNorm: 'post_attention_norm',
     },
+  },
+  {
+    family: QWEN3_NEXT,
     gguf: {
       architecture: 'qwen3next',
       mlpNorm: 'post_attention_norm',

@@ -7,6 +7,7 @@ import { ggufFileType } from './file-type.ts';
 import { readGgufConfig } from './gguf-config.ts';
 import { GgufFile } from './gguf-file.ts';
 import { GgufWeights } from './gguf-weights.ts';
+import { rejectOtherTensors } from './other-tensors.ts';
 
 /** A GGUF model: weights, configuration, tokenizer and chat template in one file, or in parts. */
 export interface GgufCheckpoint {
@@ -50,9 +51,8 @@ export async function inspectGguf(path: string, maxModelLen?: number): Promise<G
 async function configOf(file: GgufFile, maxModelLen: number | undefined) {
   const { architecture, json } = await readGgufConfig(file);
   const [origin = ''] = file.paths;
-  const config = parseDecoderConfig(json, origin, maxModelLen);
-  return {
-    architecture,
-    config: { ...config, family: { ...config.family, ...architecture.form } },
-  };
+  const parsed = parseDecoderConfig(json, origin, maxModelLen);
+  const config = { ...parsed, family: { ...parsed.family, ...architecture.form } };
+  rejectOtherTensors(file, config, architecture);
+  return { architecture, config };
 }

@@ -15,6 +15,9 @@ export interface GgufConfig {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
+/** Functions of routers' scores, by llama.cpp's numbers. */
+const SCORING: Readonly<Record<number, string>> = { 1: 'softmax', 2: 'sigmoid', 4: 'sqrtsoftplus' };
+
 /**
  * Translates a GGUF model's metadata to the fields of config.json.
  * @throws {ModelError} if something is missing, or the architecture is not supported
@@ -30,12 +33,17 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
   // 0 is none.
   const numExperts = number('expert_count') ?? 0;
   const experts = numExperts > 0;
+  const isShared = number('expert_shared_feed_forward_length') !== undefined;
   const traits = {
     windows: window !== undefined,
+    'image sections': metadata.numbers(key('rope.dimension_sections')) !== undefined,
     experts,
-    'unshared experts': experts && number('expert_shared_feed_forward_length') === undefined,
+    'no experts': !experts,
+    'joined states': file.isInLayers('ssm_in.weight'),
+    'unshared experts': experts && !isShared,
+    'shared experts': experts && isShared,
     'two norms': file.tensor('blk.0.attn_norm_2.weight') !== undefined,
-    correction: hasTensor(file, 'exp_probs_b.bias'),
+    correction: file.isInLayers('exp_probs_b.bias'),
     'finetuned rope': metadata.boolean(key('rope.scaling.finetuned')) === true,
   };
   const architecture = architectureOf(name, traits, path);
@@ -59,7 +67,8 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     widths: key(architecture.mlpWidth ?? 'feed_forward_length'),
     experts,
   };
-  const json = {
+  const size = { layers, hidden, heads, headDim, experts: numExperts, window };
+  const fields = {
     model_type: architecture.modelType,
     vocab_size: file.tensor('token_embd.weight')?.shape[0],
     hidden_size: hidden,
@@ -85,8 +94,9 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     ...deepLayers(number('n_deepstack_layers')),
     use_parallel_residual: metadata.boolean(key('use_parallel_residual')),
     use_qk_norm: file.tensor('blk.0.attn_q_norm.weight') !== undefined,
-    attention_bias: ['q', 'qkv'].some((of) => hasTensor(file, `attn_${of}.bias`)),
-    attention_out_bias: hasTensor(file, 'attn_output.bias'),
+    attention_bias: ['q', 'qkv'].some((of) => file.isInLayers(`attn_${of}.bias`)),
+    lm_head_bias: file.tensor('output.bias') !== undefined,
+    attention_out_bias: file.isInLayers('attn_output.bias'),
     mlp_bias: ['gate', 'up'].some((of) => file.tensor(`blk.0.ffn_${of}.bias`) !== undefined),
     tie_word_embeddings: file.tensor('output.weight') === undefined,
     // A window of 0 is none.
@@ -105,6 +115,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     n_group: number('expert_group_count') || undefined,
     topk_group: number('expert_group_used_count') || undefined,
     norm_topk_prob: metadata.boolean(key('expert_weights_norm')),
+    scoring_func: SCORING[number('expert_gating_func') ?? 0],
     routed_scaling_factor: number('expert_weights_scale') || undefined,
     moe_intermediate_size: number('expert_feed_forward_length'),
     shared_expert_intermediate_size: number('expert_shared_feed_forward_length'),
@@ -113,19 +124,15 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     first_k_dense_replace: number('leading_dense_block_count'),
     decoder_sparse_step: number('interleave_moe_layer_step'),
     n_shared_experts: number('expert_shared_count'),
+    use_bidirectional_attention: metadata.boolean(key('attention.causal')) === false || undefined,
     ...latent,
     ...(architecture.isVaried && (await variedFields(file, name, layers))),
-    ...architecture.extra?.({ layers, hidden, heads, headDim, experts: numExperts, window }),
+    ...architecture.extra?.(size),
   };
   // Fields that are missing must not hide a family's default.
-  const stated = Object.entries(json).filter(([, value]) => value !== undefined);
-  return { architecture, json: Object.fromEntries(stated) };
-}
-
-/** Whether any layer has it: not all of them attend. */
-function hasTensor(file: GgufFile, name: string): boolean {
-  for (const each of file.names()) if (each.endsWith(`.${name}`)) return true;
-  return false;
+  const stated = Object.entries(fields).filter(([, value]) => value !== undefined);
+  const json = { ...architecture.unstated?.(size), ...Object.fromEntries(stated) };
+  return { architecture, json };
 }
 
 /** By layer, or every n-th one has none; the family's own rule if the file says nothing. */
@@ -187,6 +194,7 @@ async function ropeScaling(
         short_factor: [...(await file.read('rope_factors_short.weight'))],
         long_factor: [...(await file.read('rope_factors_long.weight'))],
         attention_factor: number('scaling.attn_factor'),
+        ...extraOfRope,
       },
     };
   }
@@ -215,6 +223,7 @@ async function ropeScaling(
       original_max_position_embeddings: original,
       beta_fast: number('scaling.yarn_beta_fast'),
       beta_slow: number('scaling.yarn_beta_slow'),
+      attention_factor: number('scaling.yarn_attn_factor'),
       mscale,
       mscale_all_dim: mscale,
       llama_4_scaling_beta: metadata.number(`${name}.attention.temperature_scale`),

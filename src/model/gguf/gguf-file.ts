@@ -13,6 +13,13 @@ import type { GgufMetadata } from './metadata.ts';
 /** Values read at a time, about: a multiple of every block's. */
 const PIECE_VALUES = 2 ** 20;
 
+/** A part of a tensor that is read by itself; of whole rows. */
+export interface TensorPart {
+  /** Values before it. */
+  readonly first: number;
+  readonly shape: readonly number[];
+}
+
 interface Located extends GgufTensor {
   readonly file: FileHandle;
   readonly path: string;
@@ -100,17 +107,22 @@ export class GgufFile {
     return this.#tensors.keys();
   }
 
+  /** Whether any layer has a tensor of that name: not all of them have the same parts. */
+  isInLayers(name: string): boolean {
+    return [...this.names()].some((each) => each.endsWith(`.${name}`));
+  }
+
   tensors(): Iterable<GgufTensor> {
     return this.#tensors.values();
   }
 
   /**
    * A tensor's blocks.
-   * @param index of the slowest dimension, where that is all that is wanted
+   * @param part where that is all that is wanted
    * @throws {ModelError} if there is no such tensor, or the file changed
    */
-  async bytes(name: string, index: number | null = null): Promise<Uint8Array<ArrayBuffer>> {
-    const { file, offset, byteLength } = this.#require(name, index);
+  async bytes(name: string, part: TensorPart | null = null): Promise<Uint8Array<ArrayBuffer>> {
+    const { file, offset, byteLength } = this.#require(name, part);
     const bytes = new Uint8Array(byteLength);
     await readRange(file, offset, bytes, this.describe(name));
     return bytes;
@@ -121,8 +133,8 @@ export class GgufFile {
    * @param numRows of the matrix
    * @throws {ModelError} as `bytes`
    */
-  async *rowPieces(name: string, numRows: number, index: number | null = null) {
-    const { file, offset, byteLength, type } = this.#require(name, index);
+  async *rowPieces(name: string, numRows: number, part: TensorPart | null = null) {
+    const { file, offset, byteLength, type } = this.#require(name, part);
     const rowBytes = byteLength / numRows;
     const width = (rowBytes / type.blockBytes) * type.blockSize;
     const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
@@ -134,11 +146,11 @@ export class GgufFile {
 
   /**
    * A tensor's values as float32, row by row.
-   * @param index as in `bytes`
+   * @param part as in `bytes`
    * @throws {ModelError} if there is no such tensor, or the file changed
    */
-  async read(name: string, index: number | null = null): Promise<Float32Array> {
-    const floats = this.#floats(name, index);
+  async read(name: string, part: TensorPart | null = null): Promise<Float32Array> {
+    const floats = this.#floats(name, part);
     const values = new Float32Array(floats.numValues);
     let first = 0;
     for await (const bytes of floats.read(PIECE_VALUES)) {
@@ -154,9 +166,9 @@ export class GgufFile {
    * for.
    * @throws {ModelError} as `read`
    */
-  async *pieces(name: string, index: number | null = null): AsyncGenerator<Float32Array, void> {
-    const floats = this.#floats(name, index);
-    const width = floats.numValues / (this.#require(name, index).shape[0] || 1);
+  async *pieces(name: string, part: TensorPart | null = null): AsyncGenerator<Float32Array, void> {
+    const floats = this.#floats(name, part);
+    const width = floats.numValues / (this.#require(name, part).shape[0] || 1);
     const rows = Math.max(1, Math.floor(PIECE_VALUES / width));
     const values = new Float32Array(Math.min(floats.numValues, rows * width));
     let first = 0;
@@ -178,8 +190,8 @@ export class GgufFile {
   }
 
   /** How to read a tensor's values; of whole rows, which are whole blocks. */
-  #floats(name: string, index: number | null) {
-    const { file, offset, byteLength, type, shape } = this.#require(name, index);
+  #floats(name: string, part: TensorPart | null) {
+    const { file, offset, byteLength, type, shape } = this.#require(name, part);
     const { blockBytes, blockSize } = type;
     const dequantize = DEQUANTIZE[type.name];
     if (dequantize === undefined) throw new TypeError(`${type.name} has no values`);
@@ -197,16 +209,18 @@ export class GgufFile {
     };
   }
 
-  #require(name: string, index: number | null): Located {
+  #require(name: string, part: TensorPart | null): Located {
     const tensor = this.#tensors.get(name);
     if (tensor === undefined) {
       throw new ModelError(`tensor "${name}" is missing from ${this.paths.join(', ')}`);
     }
-    if (index === null) return tensor;
+    if (part === null) return tensor;
+    const { blockBytes, blockSize } = tensor.type;
+    const { first, shape } = part;
     // Rows are whole blocks, and so is what has several of them.
-    const [count = 1, ...shape] = tensor.shape;
-    const byteLength = tensor.byteLength / count;
-    return { ...tensor, shape, byteLength, offset: tensor.offset + index * byteLength };
+    const bytesOf = (values: number) => (values / blockSize) * blockBytes;
+    const byteLength = bytesOf(shape.reduce((product, size) => product * size, 1));
+    return { ...tensor, shape, byteLength, offset: tensor.offset + bytesOf(first) };
   }
 }
 

@@ -9,11 +9,13 @@ import {
 import { ModelError } from '../model-error.ts';
 import { withRows } from '../quantize/stored-blocks.ts';
 import type { Architecture } from './architectures.ts';
-import { GgufFile } from './gguf-file.ts';
+import { fusedName, fusedTensor, loneName } from './fused-tensors.ts';
+import { GgufFile, type TensorPart } from './gguf-file.ts';
 import type { GgufTensor } from './gguf-header.ts';
 import { GGUF_LAYOUTS, integersOf } from './gguf-integers.ts';
 import { BlockSpace } from './integer-blocks.ts';
 import { expandingMatrix, latentParts } from './latent-tensors.ts';
+import { statedWeight } from './stated-weights.ts';
 import { type StoredOrder, storedOrder } from './stored-order.ts';
 import { tensorPlaces } from './tensor-names.ts';
 import type { TensorPlace } from './tensor-place.ts';
@@ -43,17 +45,21 @@ export class GgufWeights implements WeightSource {
     this.#architecture = architecture;
     this.#places = tensorPlaces(config, architecture);
     const isOfFour = [...this.#places.values()].some(({ name }) => {
-      const type = name.startsWith('blk.') && file.tensor(`${name}.weight`)?.type.name;
+      const stored = `${name}.weight`;
+      const type =
+        name.startsWith('blk.') && file.tensor(fusedName(file, stored) ?? stored)?.type.name;
       return type && GGUF_LAYOUTS.get(type)?.bits === 4;
     });
     this.#keptIn = isOfFour ? 4 : 8;
   }
 
   async get(name: string, shape: readonly number[]): Promise<Float32Array> {
+    const stated = statedWeight(this.#file, this.#config.family, name);
+    if (stated !== null) return stated;
     const parted = this.#parted(name);
     if (parted !== null) return expandingMatrix(this.#file, parted, this.#config);
-    const { place, stored, expert } = this.#require(name, shape);
-    const values = await this.#file.read(stored, expert);
+    const { place, stored, part } = this.#require(name, shape);
+    const values = await this.#file.read(stored, part);
     // A file has what logarithms of steps are multiplied by.
     const told = place.kind === 'decay' ? values.map((value) => Math.log(-value)) : values;
     const order = this.#orderOf(place);
@@ -66,9 +72,9 @@ export class GgufWeights implements WeightSource {
 
   pieces(name: string, shape: readonly number[]): AsyncIterable<Float32Array> {
     if (this.#parted(name) !== null) return inOnePiece(this, name, shape);
-    const { place, stored, expert } = this.#require(name, shape);
+    const { place, stored, part } = this.#require(name, shape);
     return this.#orderOf(place) === null && place.kind !== 'decay'
-      ? this.#file.pieces(stored, expert)
+      ? this.#file.pieces(stored, part)
       : inOnePiece(this, name, shape);
   }
 
@@ -91,9 +97,9 @@ export class GgufWeights implements WeightSource {
   }
 
   async integers(name: string, shape: readonly number[]): Promise<StoredIntegers> {
-    const { place, stored, expert, tensor } = this.#require(name, shape);
+    const { place, stored, part, tensor } = this.#require(name, shape);
     const [rows = 0] = shape;
-    const bytes = await this.#file.bytes(stored, expert);
+    const bytes = await this.#file.bytes(stored, part);
     const integers = this.#integersIn(bytes, stored, tensor, {
       rows,
       first: 0,
@@ -107,7 +113,7 @@ export class GgufWeights implements WeightSource {
     name: string,
     shape: readonly number[],
   ): AsyncGenerator<StoredIntegers, void> {
-    const { place, stored, expert, tensor } = this.#require(name, shape);
+    const { place, stored, part, tensor } = this.#require(name, shape);
     if (this.#orderOf(place) !== null) {
       yield await this.integers(name, shape);
       return;
@@ -115,7 +121,7 @@ export class GgufWeights implements WeightSource {
     const [count = 0] = shape;
     const space = new BlockSpace();
     let first = 0;
-    for await (const { bytes, rows } of this.#file.rowPieces(stored, count, expert)) {
+    for await (const { bytes, rows } of this.#file.rowPieces(stored, count, part)) {
       yield this.#integersIn(bytes, stored, tensor, { rows, first, space });
       first += rows;
     }
@@ -163,19 +169,34 @@ export class GgufWeights implements WeightSource {
     const place = whole ?? this.#places.get(key.slice(0, dot));
     // In a GGUF file all names end so.
     const stored = place ? place.name + (key.slice(dot) || (place.suffix ?? '.weight')) : name;
-    return { place, stored, expert, tensor: place && this.#file.tensor(stored) };
+    const lone = loneName(this.#file, stored, expert);
+    if (lone !== null) {
+      return { place, stored: lone, expert: null, fused: null, tensor: this.#file.tensor(lone) };
+    }
+    const fused = place ? fusedName(this.#file, stored) : null;
+    return { place, stored, expert, fused, tensor: place && this.#file.tensor(fused ?? stored) };
   }
 
   #require(name: string, shape: readonly number[]) {
-    const { place, stored, expert } = this.#find(name);
+    const { place, stored, expert, fused } = this.#find(name);
     const [path = ''] = this.#file.paths;
     if (!place) throw new ModelError(`${path} has no tensor "${stored}"`);
+    if (fused !== null) {
+      const whole = fusedTensor(stored, shape, expert, this.#config);
+      const tensor = this.#file.requireShape(fused, whole.shape);
+      return { place, stored: fused, part: whole.part, tensor };
+    }
     const held = this.#file.tensor(stored)?.shape ?? [];
     const { count = this.#config.experts?.count ?? 0 } = place;
     const expected = expert === null ? asHeld(shape, held) : [count, ...shape];
     const tensor = this.#file.requireShape(stored, expected);
-    return { place, stored, expert, tensor };
+    return { place, stored, part: expert === null ? null : partOf(shape, expert), tensor };
   }
+}
+
+/** One of several equal ones. */
+function partOf(shape: readonly number[], index: number): TensorPart {
+  return { first: index * shape.reduce((product, size) => product * size, 1), shape };
 }
 
 /**

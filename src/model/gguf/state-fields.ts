@@ -30,16 +30,11 @@ export function stateFields(
     mamba_d_ssm: width,
     // Tensors say whether there are biases.
     ...(width !== undefined && {
-      mamba_rms_norm: hasNorms(file),
-      mamba_conv_bias: file.tensor('blk.0.ssm_conv1d.bias') !== undefined,
-      mamba_proj_bias: file.tensor('blk.0.ssm_in.bias') !== undefined,
+      mamba_rms_norm: file.isInLayers('ssm_norm.weight'),
+      mamba_conv_bias: file.isInLayers('ssm_conv1d.bias'),
+      mamba_proj_bias: file.isInLayers('ssm_in.bias'),
     }),
   };
-}
-
-function hasNorms(file: GgufFile): boolean {
-  for (const name of file.names()) if (name.endsWith('.ssm_norm.weight')) return true;
-  return false;
 }
 
 function typeOf(isRecurrent: number): string {

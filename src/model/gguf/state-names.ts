@@ -37,7 +37,8 @@ function addGatedDelta(
   const [convolution] = names.convolution.map(full);
   const convolved = { values: { first: 2 * keyHeads * keyDim, size: valueDim } };
   const ofHeads = { first: 0, size: 1 };
-  add(packed, block('attn_qkv'), 'matrix', convolved);
+  // Where gates of outputs are in the same matrix, its rows are by head of keys.
+  add(packed, block(outputGates === undefined ? 'ssm_in' : 'attn_qkv'), 'matrix', convolved);
   add(outputGates, block('attn_gate'), 'matrix', { values: { first: 0, size: valueDim } });
   // Where both are one matrix, they are by head of keys.
   add(learned, block(forgotten === undefined ? 'ssm_ba' : 'ssm_beta'), 'matrix', {
