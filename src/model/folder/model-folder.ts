@@ -6,6 +6,7 @@ import { fileExists } from '../../files/file-exists.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportFolder, inspectExportFolder } from '../export/export-folder.ts';
 import { type GgufCheckpoint, inspectGguf } from '../gguf/gguf-checkpoint.ts';
+import { beginsAsGguf } from '../gguf/gguf-beginning.ts';
 import { type StoredPrecision, storedPrecision } from '../native/stored-precision.ts';
 import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
 import { QuantizedWeights } from '../quantized/quantized-weights.ts';
@@ -128,6 +129,11 @@ async function listFolder(folder: string): Promise<string[]> {
     throw new ModelError(`${folder} cannot be read: ${meaningOf(error)}`, { cause: error });
   });
   if (!stats.isDirectory()) {
+    if (await beginsAsGguf(folder)) {
+      throw new ModelError(
+        `${folder} is a GGUF file without .gguf at the end of its name: rename it, or link to it by such a name`,
+      );
+    }
     throw new ModelError(`${folder} is a file, not a folder; ${SUPPORTED}`);
   }
   return (await readdir(folder)).sort();

@@ -5,6 +5,7 @@ import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
 import { latentFields } from './latent-fields.ts';
 import { layerFields, same } from './layer-fields.ts';
+import { requireTextModel } from './other-files.ts';
 import { stateFields } from './state-fields.ts';
 import { variedFields } from './varied-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
@@ -20,6 +21,7 @@ export interface GgufConfig {
  * @throws {ModelError} if something is missing, or the architecture is not supported
  */
 export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
+  requireTextModel(file);
   const { metadata, paths } = file;
   const [path = ''] = paths;
   const name = metadata.require('general.architecture', metadata.string('general.architecture'));

@@ -140,6 +140,18 @@ test("Phi-3: spaces after all markers but a text's own vanish, after </s> too", 
   expect(tokens('<s>  a')).toEqual(['<s>', '▁▁', '▁', 'a']);
 });
 
+test("Gemma's texts begin with no space, also where a file of Ollama's does not say", async () => {
+  const special = ['<s>', '</s>'];
+  const tokens = async (architecture: string) => {
+    const metadata = pieces(special, { 'general.architecture': text(architecture) });
+    const tokenizer = await TextTokenizer.load(await folderOf([], metadata));
+    const ids = [...tokenizer.encode('a', { addSpecialTokens: false })];
+    return ids.map((id) => tokenizer.idToToken(id));
+  };
+  expect(await tokens('gemma3')).toEqual(['a']);
+  expect(await tokens('llama')).toEqual(['▁', 'a']);
+});
+
 const begin = (template: string, addsBos?: boolean) => ({
   ...eos(5),
   'tokenizer.ggml.bos_token_id': uint(4),

@@ -106,8 +106,12 @@ function fallbackModel({ unknown, ids }: GgufVocabulary) {
 function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unknown {
   const key = 'tokenizer.ggml.scores';
   const scores = metadata.require(key, metadata.numbers(key));
-  const hasPrefix = metadata.boolean('tokenizer.ggml.add_space_prefix') ?? true;
-  const isPhi3 = metadata.string('general.architecture') === 'phi3';
+  const architecture = metadata.string('general.architecture');
+  // Ollama's files do not say that Gemma's texts have none.
+  const hasPrefix =
+    metadata.boolean('tokenizer.ggml.add_space_prefix') ??
+    architecture?.startsWith('gemma') !== true;
+  const isPhi3 = architecture === 'phi3';
   return {
     ...common(vocabulary),
     ...spaceSteps(hasPrefix),
