@@ -152,6 +152,31 @@ test("Gemma's texts begin with no space, also where a file of Ollama's does not 
   expect(await tokens('llama')).toEqual(['▁', 'a']);
 });
 
+test("Mistral's turns have the one space that the template writes, as its own tokenizer makes them", async () => {
+  const special = ['<s>', '</s>', '[INST]', '[/INST]'];
+  const tokenizer = await TextTokenizer.load(await folderOf([], pieces(special, {})));
+  const plain = { addSpecialTokens: false };
+  const tokens = (each: string) =>
+    [...tokenizer.encode(each, plain)].map((id) => tokenizer.idToToken(id));
+  // mistral-common 1.13 gives [1, 3, 12782, 4] for "hi" with the vocabularies v2, v3 and v7: 12782 is "▁hi".
+  expect(tokens('<s>[INST] a[/INST] b</s>')).toEqual([
+    '<s>',
+    '[INST]',
+    '▁',
+    'a',
+    '[/INST]',
+    '▁',
+    'b',
+    '</s>',
+  ]);
+  expect(tokens('a b')).toEqual(['▁', 'a', '▁', 'b']);
+  // As SentencePiece: a space of the text's own is one more.
+  expect(tokens(' a')).toEqual(['▁▁', 'a']);
+  expect(tokenizer.decode(tokenizer.encode('a b', plain), { skipSpecialTokens: false })).toBe(
+    'a b',
+  );
+});
+
 const begin = (template: string, addsBos?: boolean) => ({
   ...eos(5),
   'tokenizer.ggml.bos_token_id': uint(4),

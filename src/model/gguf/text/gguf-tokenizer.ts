@@ -2,10 +2,13 @@ import { ModelError } from '../../model-error.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
 import { type PreTokenizer, preTokenizer } from './pre-tokenizers.ts';
-import { mergesByScore, spaceSteps } from './sentencepiece.ts';
+import { mergesByScore, type SpacePrefix, spaceSteps } from './sentencepiece.ts';
 
 /** Markers of Phi-3 after which spaces count: a file does not state them. */
 const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);
+
+/** Where this is a token, Mistral's templates write a space after it themselves. */
+const MISTRAL_TURN = '[INST]';
 
 /** A GGUF file's tokenizer, as a tokenizer.json describes it. */
 export interface GgufTokenizer {
@@ -80,9 +83,8 @@ function byteLevelBpe(
 function spacedBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
   return {
     ...common(vocabulary),
-    ...spaceSteps(false),
+    ...spaceSteps('never'),
     added_tokens: addedTokens(vocabulary, () => false),
-    pre_tokenizer: null,
     model: {
       ...fallbackModel(vocabulary),
       merges: readMerges(metadata, path),
@@ -102,21 +104,28 @@ function fallbackModel({ unknown, ids }: GgufVocabulary) {
   };
 }
 
+function prefixOf(
+  metadata: GgufMetadata,
+  { added }: GgufVocabulary,
+  architecture: string | undefined,
+): SpacePrefix {
+  const stated = metadata.boolean('tokenizer.ggml.add_space_prefix');
+  // Ollama's files do not say that Gemma's texts have none.
+  if (!(stated ?? architecture?.startsWith('gemma') !== true)) return 'never';
+  return added.some(({ content }) => content === MISTRAL_TURN) ? 'first' : 'always';
+}
+
 /** SentencePiece's BPE: merges are not listed, but follow from the scores. */
 function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unknown {
   const key = 'tokenizer.ggml.scores';
   const scores = metadata.require(key, metadata.numbers(key));
   const architecture = metadata.string('general.architecture');
-  // Ollama's files do not say that Gemma's texts have none.
-  const hasPrefix =
-    metadata.boolean('tokenizer.ggml.add_space_prefix') ??
-    architecture?.startsWith('gemma') !== true;
+  const prefix = prefixOf(metadata, vocabulary, architecture);
   const isPhi3 = architecture === 'phi3';
   return {
     ...common(vocabulary),
-    ...spaceSteps(hasPrefix),
+    ...spaceSteps(prefix),
     added_tokens: addedTokens(vocabulary, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
-    pre_tokenizer: null,
     model: { ...fallbackModel(vocabulary), merges: mergesByScore(vocabulary, scores) },
   };
 }
