@@ -5,7 +5,7 @@ import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
 import { latentFields } from './latent-fields.ts';
 import { layerFields, same } from './layer-fields.ts';
-import { requireTextModel } from './other-files.ts';
+import { requireTextModel, requireWeights } from './other-files.ts';
 import { stateFields } from './state-fields.ts';
 import { variedFields } from './varied-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
@@ -61,6 +61,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     widths: key(architecture.mlpWidth ?? 'feed_forward_length'),
     experts,
   };
+  requireWeights(file);
   const json = {
     model_type: architecture.modelType,
     vocab_size: file.tensor('token_embd.weight')?.shape[0],

@@ -20,6 +20,13 @@ export function isGguf(name: string): boolean {
   return EXTENSION.test(name) || BLOB.test(name);
 }
 
+/** Pieces of a file that was cut for the upload, which are no parts of a model by themselves. */
+const PIECE = /\.gguf(?:\.part\d+of\d+|[.-]split-\w+)$/i;
+
+export function isGgufPiece(name: string): boolean {
+  return PIECE.test(name);
+}
+
 /** Name of a file's model: the file's name without the number of a part and the extension. */
 export function ggufModelName(fileName: string): string {
   if (BLOB.test(fileName)) return fileName.slice(0, BLOB_NAME);

@@ -46,8 +46,12 @@ export function requireTextModel(file: GgufFile): void {
       `${path} is an embedding model ("${architecture}"): those are served from safetensors or ONNX, not from GGUF`,
     );
   }
+}
+
+/** @throws {ModelError} if there are none */
+export function requireWeights(file: GgufFile): void {
   const [any] = file.names();
-  if (any === undefined) {
-    throw new ModelError(`${path} has a vocabulary and no weights: it is no whole model`);
-  }
+  if (any !== undefined) return;
+  const [path = ''] = file.paths;
+  throw new ModelError(`${path} has a vocabulary and no weights: it is no whole model`);
 }

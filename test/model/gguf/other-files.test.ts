@@ -25,7 +25,9 @@ test.each([
 
 test('a vocabulary alone', async () => {
   const path = join(await temporaryDirectory(), 'model.gguf');
-  await writeFile(path, ggufBytes(of('llama')));
+  const sizes = ['block_count', 'embedding_length', 'attention.head_count', 'context_length'];
+  const shape = Object.fromEntries(sizes.map((key) => [`llama.${key}`, uint(4)]));
+  await writeFile(path, ggufBytes({ ...of('llama'), ...shape }));
   await expect(inspectGguf(path)).rejects.toThrow('has a vocabulary and no weights');
 });
 
@@ -59,6 +61,13 @@ test('a GGUF file by another name, and what is none', async () => {
   await expect(inspectModelFolder(join(folder, 'model'))).rejects.toThrow(
     'is a GGUF file without .gguf at the end of its name: rename it',
   );
+  // As mradermacher and TheBloke cut large ones.
+  for (const name of ['m.Q8_0.gguf.part1of2', 'm.Q8_0.gguf-split-a']) {
+    await writeFile(join(folder, name), ggufBytes(of('llama'), WEIGHTS));
+    await expect(inspectModelFolder(join(folder, name))).rejects.toThrow(
+      `${name} is a piece of a GGUF file that was cut: join all of them`,
+    );
+  }
   await writeFile(join(folder, 'other'), 'GG');
   await expect(inspectModelFolder(join(folder, 'other'))).rejects.toThrow('not a folder');
   await mkdir(join(folder, 'empty'));
