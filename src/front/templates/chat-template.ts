@@ -5,9 +5,9 @@ import {
   ChatTemplateError,
   countImages,
   type ImageStyle,
-  type MessageStyle,
   toTemplateMessage,
 } from './chat-message.ts';
+import { OTHER_TOOL, TemplateTraits } from './template-traits.ts';
 import { type Thinking, ThinkingVariables } from './thinking.ts';
 import { callsAsText, toolPrompt, withSystemFirst, withSystemText } from './tools-as-text.ts';
 import { readTokenizerConfig, TokenizerError } from '../text/tokenizer-files.ts';
@@ -31,33 +31,19 @@ export interface ChatRenderOptions {
 /** Unlikely to be in any chat or template. The space at its end shows if the template trims. */
 const CONTINUE_MARK = 'CHAIRLIFT_CONTINUES_HERE ';
 
-/** A tool with all that templates look for. */
-const NEEDLE = {
-  type: 'function',
-  function: {
-    name: 'needle',
-    description: 'sews',
-    parameters: {
-      type: 'object',
-      properties: { thread: { type: 'string', description: 'its color' } },
-      required: ['thread'],
-    },
-  },
-};
+/** Name of the template for chats with tools, where there are several. */
+const TOOL_USE = 'tool_use';
 
 export class ChatTemplate {
   readonly #sources: ReadonlyMap<string, string>;
   readonly #templates: ReadonlyMap<string, PythonJinja>;
   readonly #variables: Readonly<Record<string, unknown>>;
-  readonly #style: MessageStyle;
+  /** Of chats without tools, and of those with tools. */
+  readonly #plain: TemplateTraits;
+  readonly #withTool: TemplateTraits;
   readonly #thinking: ThinkingVariables;
-  /** Whether calls of tools get into the prompt. */
-  readonly knowsCalls: boolean;
   /** Whether there is anything in the templates for OpenAI's newer name of the system role. */
   readonly #knowsDeveloper: boolean;
-  /** Null before it is asked. */
-  #showsTools: boolean | null = null;
-  #showsSystem: boolean | null = null;
   /** The Jinja texts, one after the other. */
   readonly text: string;
 
@@ -75,12 +61,13 @@ export class ChatTemplate {
     this.text = [...sources.values()].join('\n');
     this.#thinking = new ThinkingVariables(this.text);
     this.#knowsDeveloper = [...sources.values()].some((source) => source.includes('developer'));
-    const showsObjects = this.#showsArguments(false);
-    this.knowsCalls = showsObjects || this.#showsArguments(true);
-    this.#style = {
-      textAsParts: !this.#showsText(false) && this.#showsText(true),
-      argumentsAsText: this.knowsCalls && !showsObjects,
-    };
+    const run = (messages: readonly object[], tools: readonly object[]): string =>
+      this.#run(messages, { addGenerationPrompt: false, tools });
+    this.#plain = new TemplateTraits(run);
+    // The template for tools is never given a chat without any.
+    this.#withTool = sources.has(TOOL_USE)
+      ? new TemplateTraits((messages, tools) => run(messages, [OTHER_TOOL, ...tools]))
+      : this.#plain;
   }
 
   /**
@@ -155,11 +142,12 @@ export class ChatTemplate {
     images: ImageStyle | null,
   ): string {
     const { tools = [] } = options;
-    const plain = this.#withTools(known, tools).map((message, i) =>
-      toTemplateMessage(message, this.#style, images, `messages[${i}]`),
-    );
     // Not twice, where they show with a system message alone.
     const shown = tools.length > 0 && this.knowsTools ? tools : [];
+    const traits = shown.length > 0 ? this.#withTool : this.#plain;
+    const plain = this.#withTools(known, tools, traits).map((message, i) =>
+      toTemplateMessage(message, traits.style, images, `messages[${i}]`),
+    );
     if (options.continueFinalMessage !== true)
       return this.#run(plain, { ...options, tools: shown });
     if (options.addGenerationPrompt) {
@@ -176,32 +164,30 @@ export class ChatTemplate {
   }
 
   /** As text what the template does not show: tools, or calls and their results. */
-  #withTools(messages: readonly ChatMessage[], tools: readonly unknown[]): readonly ChatMessage[] {
-    const told = this.knowsCalls ? messages : callsAsText(messages);
+  #withTools(
+    messages: readonly ChatMessage[],
+    tools: readonly unknown[],
+    { knowsCalls }: TemplateTraits,
+  ): readonly ChatMessage[] {
+    const told = knowsCalls ? messages : callsAsText(messages);
     if (tools.length === 0 || this.knowsTools) return told;
-    return withSystemText(told, toolPrompt(tools), this.#knowsSystem ? 'system' : 'user');
+    return withSystemText(told, toolPrompt(tools), this.#plain.knowsSystem ? 'system' : 'user');
   }
 
   /** Whether tools get into the prompt. */
   get knowsTools(): boolean {
-    this.#showsTools ??= this.#shows([this.#needle('user', 'sew')], ['needle'], [NEEDLE]);
-    return this.#showsTools;
+    return this.#plain.knowsTools;
   }
 
-  get #knowsSystem(): boolean {
-    const messages = [this.#needle('system', 'needle'), this.#needle('user', 'sew')];
-    this.#showsSystem ??= this.#shows(messages, ['needle']);
-    return this.#showsSystem;
-  }
-
-  #needle(role: string, text: string): object {
-    return { role, content: this.#style.textAsParts ? [{ type: 'text', text }] : text };
+  /** Whether calls do, in chats without tools. */
+  get knowsCalls(): boolean {
+    return this.#plain.knowsCalls;
   }
 
   #run(messages: readonly object[], options: ChatRenderOptions): string {
     const { tools = [], addGenerationPrompt, kwargs = {}, thinking = null } = options;
     const template =
-      (tools.length > 0 ? this.#templates.get('tool_use') : undefined) ??
+      (tools.length > 0 ? this.#templates.get(TOOL_USE) : undefined) ??
       this.#templates.get('default');
     if (template === undefined) {
       const names = [...this.#templates.keys()].join(', ');
@@ -243,43 +229,10 @@ export class ChatTemplate {
     return keepsSpace ? prompt.slice(0, end) : prompt.slice(0, end).trimEnd();
   }
 
-  /** Whether a message's text gets into the prompt; templates differ in the form they take. */
-  #showsText(textAsParts: boolean): boolean {
-    const content = textAsParts ? [{ type: 'text', text: 'needle' }] : 'needle';
-    return this.#shows([{ role: 'user', content }], ['needle']);
-  }
-
   #imageStyle(messages: readonly ChatMessage[], mark: string | null): ImageStyle | null {
     if (mark === null || countImages(messages) === 0) return null;
     const content = [{ type: 'image' }, { type: 'text', text: 'needle' }];
-    return { mark, asParts: this.#shows([{ role: 'user', content }], ['needle', mark]) };
-  }
-
-  #showsArguments(argumentsAsText: boolean): boolean {
-    const args = argumentsAsText ? '{"needle": "thread"}' : { needle: 'thread' };
-    const call = { id: 'call00000', type: 'function', function: { name: 'sew', arguments: args } };
-    const content = this.#showsText(false) ? 'sew' : [{ type: 'text', text: 'sew' }];
-    return this.#shows(
-      [
-        { role: 'user', content },
-        { role: 'assistant', content: '', tool_calls: [call] },
-      ],
-      ['needle', 'thread'],
-    );
-  }
-
-  #shows(
-    messages: readonly object[],
-    needles: readonly string[],
-    tools: readonly object[] = [],
-  ): boolean {
-    try {
-      const prompt = this.#run(messages, { addGenerationPrompt: false, tools });
-      return needles.every((needle) => prompt.includes(needle));
-    } catch {
-      // The template refuses this form, which is an answer too.
-      return false;
-    }
+    return { mark, asParts: this.#plain.shows([{ role: 'user', content }], ['needle', mark]) };
   }
 }
 

@@ -3,20 +3,19 @@
  * in a few places, which are put right: how values are written, what undefined ones do, methods of texts.
  */
 import * as jinja from '@huggingface/jinja';
+import {
+  Environment,
+  functionOf,
+  NOTHING,
+  type Scope,
+  UNDEFINED,
+  type Value,
+  valueOf,
+} from './engine-values.ts';
+import { strftime } from './python-dates.ts';
+import { type FilterArguments, FILTERS } from './python-filters.ts';
 import { pythonText, type TemplateValue } from './python-text.ts';
 import { type TextMethod, TEXT_METHODS } from './python-text-methods.ts';
-
-/** As the engine has it. */
-interface Value extends TemplateValue {
-  readonly builtins: ReadonlyMap<string, Value>;
-}
-
-/** Variables, as the engine has them. */
-interface Scope {
-  /** @param value as JavaScript has it */
-  set(name: string, value: unknown): Value;
-  setVariable(name: string, value: Value): Value;
-}
 
 /** A node of the syntax tree, with the fields that are looked at. */
 interface Node {
@@ -26,6 +25,8 @@ interface Node {
   property?: Node;
   computed?: boolean;
   callee?: Node;
+  args?: readonly Node[];
+  key?: Node;
   operand?: Node;
   filter?: Node;
   test?: Node;
@@ -38,13 +39,11 @@ interface Node {
 }
 
 // The types that the package gives its interpreter don't resolve.
-const Environment = jinja.Environment as unknown as new () => Scope;
 const Interpreter = jinja.Interpreter as unknown as new (variables: Scope) => {
   evaluate(node: Node | undefined, scope: Scope): Value;
   run(program: Node): Value;
 };
 
-const UNDEFINED = 'UndefinedValue';
 const BLOCKS = ['body', 'alternate', 'defaultBlock'] as const;
 /** Nodes that write no value, or write it themselves. */
 const STATEMENTS: ReadonlySet<string> = new Set([
@@ -95,16 +94,17 @@ function libraryFunctions(): ReadonlyMap<string, Value> {
   const take = (name: string, value: unknown): void => {
     found.set(name, functionOf(value));
   };
-  const names = ['range', 'strftime_now', 'raise_exception'];
+  const names = ['range', 'raise_exception'];
   new jinja.Template(names.map((name) => `{% set _ = take('${name}', ${name}) %}`).join('')).render(
     {
       take,
     },
   );
-  return found;
+  const now = ([format]: readonly Value[]): Value =>
+    valueOf(strftime(new Date(), format === undefined ? '' : pythonText(format)));
+  return found.set('strftime_now', functionOf(now));
 }
 
-const NOTHING = valueOf(undefined);
 const LIBRARY = libraryFunctions();
 
 /** Has every expression in a block written as Python would. */
@@ -202,8 +202,28 @@ class PythonInterpreter extends Interpreter {
     if ((name === 'min' || name === 'max') && Array.isArray(operand.value)) {
       return extreme(operand.value as Value[], name === 'min' ? -1 : 1);
     }
-    const known = { ...node, operand: evaluated(filtered(operand, name)) };
-    return super.evaluate(known, scope);
+    const taken = filtered(operand, name);
+    const own = FILTERS.get(name)?.(taken, this.#argumentsOf(node, scope));
+    return own ?? super.evaluate({ ...node, operand: evaluated(taken) }, scope);
+  }
+
+  #argumentsOf({ filter }: Node, scope: Scope): FilterArguments {
+    const given = filter?.args ?? [];
+    const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
+    const named = given
+      .filter(isNamed)
+      .map(({ key, value }) => [String(key?.value), this.evaluate(value as Node, scope)] as const);
+    return {
+      plain: given.filter((each) => !isNamed(each)).map((each) => this.evaluate(each, scope)),
+      named: new Map(named),
+      apply: (value, name, rest) => {
+        const callee = { type: 'Identifier', value: name };
+        const call = { type: 'CallExpression', callee, args: rest.map(evaluated) };
+        const operand = evaluated(value);
+        const filterNode = rest.length === 0 ? callee : call;
+        return this.#filter({ type: 'FilterExpression', operand, filter: filterNode }, scope);
+      },
+    };
   }
 
   /** The loop, over nothing where that is undefined. */
@@ -269,16 +289,4 @@ function keyOf(key: Value): unknown {
 
 function evaluated(value: Value): Node {
   return { type: 'Evaluated', value };
-}
-
-function valueOf(value: unknown): Value {
-  return new Environment().set('value', value);
-}
-
-/** @param call takes values as the engine has them, and gives one */
-function functionOf(call: unknown): Value {
-  return Object.assign(
-    valueOf(() => null),
-    { value: call },
-  ) as Value;
 }

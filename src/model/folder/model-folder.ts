@@ -6,8 +6,9 @@ import { fileExists } from '../../files/file-exists.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportFolder, inspectExportFolder } from '../export/export-folder.ts';
 import { type GgufCheckpoint, inspectGguf } from '../gguf/gguf-checkpoint.ts';
+import { beginsAsGguf } from '../gguf/gguf-beginning.ts';
 import { type StoredPrecision, storedPrecision } from '../native/stored-precision.ts';
-import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
+import { ggufModels, isGguf, isGgufPiece } from '../gguf/gguf-names.ts';
 import { QuantizedWeights } from '../quantized/quantized-weights.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import {
@@ -128,6 +129,17 @@ async function listFolder(folder: string): Promise<string[]> {
     throw new ModelError(`${folder} cannot be read: ${meaningOf(error)}`, { cause: error });
   });
   if (!stats.isDirectory()) {
+    if (isGgufPiece(folder)) {
+      throw new ModelError(
+        `${folder} is a piece of a GGUF file that was cut: join all of them, in order, to one file (\`cat\`), and ` +
+          'serve that',
+      );
+    }
+    if (await beginsAsGguf(folder)) {
+      throw new ModelError(
+        `${folder} is a GGUF file without .gguf at the end of its name: rename it, or link to it by such a name`,
+      );
+    }
     throw new ModelError(`${folder} is a file, not a folder; ${SUPPORTED}`);
   }
   return (await readdir(folder)).sort();

@@ -7,6 +7,8 @@ import { GgufMetadata, type MetadataValue, readMetadataValue } from './metadata.
 /** Bytes that are read: what the model is comes first, and its vocabulary behind it. */
 const BEGINNING = 2 ** 16;
 
+const MAGIC = 'GGUF';
+
 /** Bytes of the magic number, the version and the number of tensors. */
 const COUNTS = 16;
 
@@ -21,6 +23,17 @@ export async function readGgufBeginning(path: string): Promise<GgufMetadata> {
     const bytes = Buffer.allocUnsafe(Math.min(size, BEGINNING));
     await readRange(file, 0, bytes, path);
     return new GgufMetadata(readPairs(new HeaderCursor(bytes, size, path), path), path);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether a file is one, whatever its name is. */
+export async function beginsAsGguf(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { buffer } = await file.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, 0);
+    return buffer.toString('latin1') === MAGIC;
   } finally {
     await file.close();
   }

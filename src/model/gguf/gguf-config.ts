@@ -5,6 +5,7 @@ import type { GgufFile } from './gguf-file.ts';
 import type { GgufMetadata } from './metadata.ts';
 import { latentFields } from './latent-fields.ts';
 import { layerFields, same } from './layer-fields.ts';
+import { requireTextModel, requireWeights } from './other-files.ts';
 import { stateFields } from './state-fields.ts';
 import { variedFields } from './varied-fields.ts';
 import { endTokenIds } from './text/end-tokens.ts';
@@ -23,6 +24,7 @@ const SCORING: Readonly<Record<number, string>> = { 1: 'softmax', 2: 'sigmoid', 
  * @throws {ModelError} if something is missing, or the architecture is not supported
  */
 export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
+  requireTextModel(file);
   const { metadata, paths } = file;
   const [path = ''] = paths;
   const name = metadata.require('general.architecture', metadata.string('general.architecture'));
@@ -67,6 +69,7 @@ export async function readGgufConfig(file: GgufFile): Promise<GgufConfig> {
     widths: key(architecture.mlpWidth ?? 'feed_forward_length'),
     experts,
   };
+  requireWeights(file);
   const size = { layers, hidden, heads, headDim, experts: numExperts, window };
   const fields = {
     model_type: architecture.modelType,

@@ -66,7 +66,7 @@ export class GgufFile {
       const tensors = new Map<string, Located>();
       let first: Pick<GgufFile, 'metadata' | 'hash'> | undefined;
       for (const [index, part] of paths.entries()) {
-        const file = await openFile(part);
+        const file = await openFile(part, paths.length);
         files.push(file);
         const header = await readGgufHeader(file, part);
         requirePart(header.metadata, part, index, paths.length);
@@ -234,12 +234,22 @@ async function closeAll(files: readonly FileHandle[]): Promise<void> {
   await Promise.all(files.map((file) => file.close()));
 }
 
-async function openFile(path: string): Promise<FileHandle> {
+async function openFile(path: string, count: number): Promise<FileHandle> {
   try {
     return await open(path, 'r');
   } catch (error) {
+    if (count > 1 && isMissing(error)) {
+      throw new ModelError(
+        `${path} is missing: the model has ${count} files, which must all be in one folder`,
+        { cause: error },
+      );
+    }
     throw new ModelError(`${path} cannot be opened`, { cause: error });
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 /** Parts number themselves from 0. */

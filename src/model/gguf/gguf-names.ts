@@ -9,13 +9,28 @@ const MMPROJ = /mmproj[^/]*\.gguf$/i;
 /** Files to take if the user names none, as llama.cpp's `-hf` does. */
 const PREFERRED = ['Q4_K_M', 'Q8_0'];
 
+/** As Ollama calls the files of its models. */
+const BLOB = /(?:^|[/\\])sha256-[0-9a-f]{64}$/;
+/** Characters of such a name that tell one from the others. */
+const BLOB_NAME = 'sha256-'.length + 12;
+
+const EXTENSION = /\.gguf$/i;
+
 export function isGguf(name: string): boolean {
-  return /\.gguf$/i.test(name);
+  return EXTENSION.test(name) || BLOB.test(name);
+}
+
+/** Pieces of a file that was cut for the upload, which are no parts of a model by themselves. */
+const PIECE = /\.gguf(?:\.part\d+of\d+|[.-]split-\w+)$/i;
+
+export function isGgufPiece(name: string): boolean {
+  return PIECE.test(name);
 }
 
 /** Name of a file's model: the file's name without the number of a part and the extension. */
 export function ggufModelName(fileName: string): string {
-  return PART.exec(fileName)?.groups?.['stem'] ?? fileName.replace(/\.gguf$/i, '');
+  if (BLOB.test(fileName)) return fileName.slice(0, BLOB_NAME);
+  return PART.exec(fileName)?.groups?.['stem'] ?? fileName.replace(EXTENSION, '');
 }
 
 /**
@@ -34,7 +49,7 @@ export function ggufParts(file: string): string[] {
 
 /** The GGUF models among files: of those that are split the first part only. */
 export function ggufModels(names: readonly string[]): string[] {
-  const models = names.filter((name) => isGguf(name) && !NO_MODEL.test(name));
+  const models = names.filter((name) => EXTENSION.test(name) && !NO_MODEL.test(name));
   return models.filter((name) => Number(PART.exec(name)?.groups?.['number'] ?? 1) === 1);
 }
 

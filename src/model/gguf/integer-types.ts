@@ -1,4 +1,5 @@
 import { foursOf } from '../huggingface/fours-of.ts';
+import { CODEBOOK_TYPES } from './codebook-types.ts';
 import {
   integersOfQ2,
   integersOfQ3,
@@ -9,6 +10,7 @@ import {
 import type { BlockSpace, IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
 import { TABLE_TYPES } from './table-types.ts';
+import { TERNARY_TYPES } from './ternary-types.ts';
 import { NIBBLES, viewOf } from './words.ts';
 
 const BLOCK = 32;
@@ -30,6 +32,8 @@ export const INTEGER_TYPES: Readonly<Record<string, IntegerType>> = {
   Q5_K: { groupSize: 32, bits: 8, zero: 0, middle: 16, read: integersOfQ5 },
   Q6_K: { groupSize: 16, bits: 8, zero: 32, middle: 32, read: integersOfQ6 },
   ...TABLE_TYPES,
+  ...CODEBOOK_TYPES,
+  ...TERNARY_TYPES,
 };
 
 interface NibbleBlocks {

@@ -42,26 +42,40 @@ const TYPES: ReadonlyMap<number, TensorType> = new Map([
   [20, block('IQ4_NL', 18)],
   [23, superblock('IQ4_XS', 136)],
   [39, block('MXFP4', 17)],
+  [16, superblock('IQ2_XXS', 66)],
+  [17, superblock('IQ2_XS', 74)],
+  [22, superblock('IQ2_S', 82)],
+  [18, superblock('IQ3_XXS', 98)],
+  [21, superblock('IQ3_S', 110)],
+  [19, superblock('IQ1_S', 50)],
+  [29, superblock('IQ1_M', 56)],
+  [34, superblock('TQ1_0', 54)],
+  [35, superblock('TQ2_0', 66)],
+  [41, { name: 'Q1_0', blockSize: 128, blockBytes: 18 }],
+  [42, { name: 'Q2_0', blockSize: 64, blockBytes: 18 }],
 ]);
 
 /** Types that can't. */
 const OTHER_NAMES: Readonly<Record<number, string>> = {
   9: 'Q8_1',
   15: 'Q8_K',
-  16: 'IQ2_XXS',
-  17: 'IQ2_XS',
-  18: 'IQ3_XXS',
-  19: 'IQ1_S',
-  21: 'IQ3_S',
-  22: 'IQ2_S',
   24: 'I8',
   25: 'I16',
   26: 'I32',
   27: 'I64',
   28: 'F64',
-  29: 'IQ1_M',
-  34: 'TQ1_0',
-  35: 'TQ2_0',
+  40: 'NVFP4',
+};
+/** Types of the past, which llama.cpp takes no more either. */
+const REMOVED_NAMES: Readonly<Record<number, string>> = {
+  4: 'Q4_2',
+  5: 'Q4_3',
+  31: 'Q4_0_4_4',
+  32: 'Q4_0_4_8',
+  33: 'Q4_0_8_8',
+  36: 'IQ4_NL_4_4',
+  37: 'IQ4_NL_4_8',
+  38: 'IQ4_NL_8_8',
 };
 
 export const SUPPORTED_TENSOR_TYPES = [...TYPES.values()].map(({ name }) => name).join(', ');
@@ -74,6 +88,13 @@ export const SUPPORTED_TENSOR_TYPES = [...TYPES.values()].map(({ name }) => name
 export function tensorType(number: number, what: string): TensorType {
   const type = TYPES.get(number);
   if (type !== undefined) return type;
+  const removed = REMOVED_NAMES[number];
+  if (removed !== undefined) {
+    throw new ModelError(
+      `${what} has type ${removed}, which llama.cpp removed from the format: take a newer file of the ` +
+        'model, such as one in Q4_0 or Q4_K_M',
+    );
+  }
   const name = OTHER_NAMES[number] ?? `number ${number}`;
   throw new ModelError(
     `${what} has type ${name}, which is not supported (supported: ${SUPPORTED_TENSOR_TYPES})`,

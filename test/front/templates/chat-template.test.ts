@@ -202,6 +202,26 @@ describe('ChatTemplate', () => {
     const chat = new ChatTemplate(named, {});
     expect(chat.render([user('x')], PLAIN)).toBe('plain');
     expect(chat.render([user('x')], { ...PLAIN, tools: [weather] })).toBe('weather');
+    // Calls and results in that template's own form, whatever the other one knows (Hermes 3, Command R7B).
+    const own = new Map([
+      ['default', '{% for m in messages %}{{ m.content }}{% endfor %}'],
+      [
+        'tool_use',
+        '{% for t in tools %}{{ t.function.name }};{% endfor %}{% for m in messages %}{{ m.role }}:' +
+          '{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %}{{ m.content }};{% endfor %}',
+      ],
+    ]);
+    const call = { function: { name: 'weather', arguments: '{"city": "Oslo"}' } };
+    const messages = [
+      user('x'),
+      { role: 'assistant', content: '', tool_calls: [call] },
+      { role: 'tool', content: 'sun' },
+    ];
+    const both = new ChatTemplate(own, {});
+    expect(both.render(messages, { ...PLAIN, tools: [weather] })).toBe(
+      'weather;user:x;assistant:{"city": "Oslo"};tool:sun;',
+    );
+    expect(both.render(messages, PLAIN)).toContain('<tool_call>');
     const rag = new ChatTemplate(new Map([['rag', 'x']]), {});
     expect(() => rag.render([user('x')], PLAIN)).toThrow(/no default chat template, only: rag/);
   });

@@ -45,7 +45,7 @@ test('refuses a part without the others, and one of too many', async () => {
   const part = ggufBytes({ 'split.no': uint(0), 'split.count': uint(2) });
   await writeFile(join(folder, 'm-00001-of-00002.gguf'), part);
   const alone = GgufFile.open(join(folder, 'm-00001-of-00002.gguf'));
-  await expect(alone).rejects.toThrow('m-00002-of-00002.gguf cannot be opened');
+  await expect(alone).rejects.toThrow('m-00002-of-00002.gguf is missing: the model has 2 files');
   const many = GgufFile.open(join(folder, 'm-00001-of-99999.gguf'));
   await expect(many).rejects.toThrow('is one of 99999 files, and the limit is 1000');
 });

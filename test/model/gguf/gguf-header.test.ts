@@ -123,13 +123,18 @@ describe('refused', () => {
   });
 
   test.each([
-    [16, 'IQ2_XXS'],
-    [21, 'IQ3_S'],
-    [29, 'IQ1_M'],
+    [15, 'Q8_K'],
+    [40, 'NVFP4'],
     [99, 'number 99'],
   ])('tensor type %i by its name, %s', (type, name) => {
     expect(() => parse(ggufBytes({}, [{ ...Q8, type }]))).toThrow(
       `x.gguf: tensor "q" has type ${name}, which is not supported (supported: F32, F16,`,
+    );
+  });
+
+  test('tensor types that llama.cpp removed, and what to take', () => {
+    expect(() => parse(ggufBytes({}, [{ ...Q8, type: 31 }]))).toThrow(
+      'tensor "q" has type Q4_0_4_4, which llama.cpp removed from the format: take a newer file',
     );
   });
 

@@ -237,6 +237,10 @@ describe('byte-level BPE', () => {
   });
 
   test.each([
+    [
+      { 'tokenizer.ggml.pre': text('default') },
+      'tokenizer.ggml.pre is "default", as old converters',
+    ],
     [{ 'tokenizer.ggml.pre': text('viking') }, 'tokenizer.ggml.pre "viking" is not supported'],
     [{ 'tokenizer.ggml.model': text('rwkv') }, 'tokenizer.ggml.model "rwkv" is not supported'],
     [{ 'tokenizer.ggml.merges': texts(['ab']) }, 'the merge "ab" has no two parts'],

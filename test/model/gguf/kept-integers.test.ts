@@ -71,7 +71,24 @@ const TYPES = {
   Q6_K: { number: 14, halves: [[208, 0.00003]] },
   IQ4_NL: { number: 20, halves: [[0, 0.0006]] },
   IQ4_XS: { number: 23, halves: [[0, 0.00003]] },
-} as const;
+  IQ2_XXS: { number: 16, halves: [[0, 0.0006]] },
+  IQ2_XS: { number: 17, halves: [[0, 0.0006]] },
+  IQ2_S: { number: 22, halves: [[0, 0.0006]] },
+  IQ3_XXS: { number: 18, halves: [[0, 0.0002]] },
+  IQ3_S: { number: 21, halves: [[0, 0.0002]] },
+  IQ1_S: { number: 19, halves: [[0, 0.005]] },
+  // Its float16 is scattered over the highest bits of four numbers.
+  IQ1_M: { number: 29, halves: [], scattered: [48, 0.005] },
+  TQ1_0: { number: 34, halves: [[52, 0.05]] },
+  TQ2_0: { number: 35, halves: [[64, 0.02]] },
+  Q1_0: { number: 41, halves: [[0, 0.05]] },
+  Q2_0: { number: 42, halves: [[0, 0.02]] },
+} as const satisfies Readonly<Record<string, BlockForm>>;
+interface BlockForm {
+  readonly number: number;
+  readonly halves: readonly (readonly [at: number, size: number])[];
+  readonly scattered?: readonly [at: number, size: number];
+}
 type TypeName = keyof typeof TYPES;
 
 const cache = await temporaryCache();
@@ -84,7 +101,7 @@ function random(): number {
 }
 
 function randomTensor(name: string, shape: readonly number[], of: TypeName): Tensor {
-  const { number, halves } = TYPES[of];
+  const { number, halves, scattered }: BlockForm = TYPES[of];
   const { blockSize, blockBytes } = tensorType(number, name);
   const blocks = shape.reduce((product, size) => product * size, 1) / blockSize;
   const bytes = Uint8Array.from({ length: blocks * blockBytes }, () => 256 * random());
@@ -92,6 +109,12 @@ function randomTensor(name: string, shape: readonly number[], of: TypeName): Ten
     for (const [at, size] of halves) {
       const [half = 0] = float32ToFloat16(Float32Array.of(size * (0.5 + random())));
       bytes.set([half & 255, half >> 8], block * blockBytes + at);
+    }
+    if (scattered === undefined) continue;
+    const [half = 0] = float32ToFloat16(Float32Array.of(scattered[1] * (0.5 + random())));
+    for (let part = 0; part < 4; part++) {
+      const at = block * blockBytes + scattered[0] + 2 * part + 1;
+      bytes[at] = ((bytes[at] ?? 0) & 15) | (((half >> (4 * part)) & 15) << 4);
     }
   }
   return { name, shape, type: number, bytes };
@@ -202,6 +225,17 @@ const CASES: readonly Case[] = [
   pure('Q6_K', 'int8', '8 bits in blocks of 16'),
   pure('IQ4_NL', 'int8', '8 bits in blocks of 32'),
   pure('IQ4_XS', 'int8', '8 bits in blocks of 32'),
+  pure('IQ2_XXS', 'int8', '8 bits in blocks of 32'),
+  pure('IQ2_XS', 'int8', '8 bits in blocks of 16'),
+  pure('IQ2_S', 'int8', '8 bits in blocks of 16'),
+  pure('IQ3_XXS', 'int8', '8 bits in blocks of 32'),
+  pure('IQ3_S', 'int8', '8 bits in blocks of 32'),
+  pure('IQ1_S', 'int8', '8 bits in blocks of 32'),
+  pure('IQ1_M', 'int8', '8 bits in blocks of 16'),
+  pure('TQ1_0', 'int4', '4 bits in blocks of 32'),
+  pure('TQ2_0', 'int4', '4 bits in blocks of 32'),
+  pure('Q1_0', 'int4', '4 bits in blocks of 32'),
+  pure('Q2_0', 'int4', '4 bits in blocks of 32'),
   {
     name: 'Q4_K_M',
     precision: 'int4',

@@ -1,14 +1,18 @@
 import { ModelError } from '../../model-error.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
-import { preTokenizer } from './pre-tokenizers.ts';
-import { mergesByScore, spaceSteps } from './sentencepiece.ts';
+import { type PreTokenizer, preTokenizer } from './pre-tokenizers.ts';
+import { mergesByScore, type SpacePrefix, spaceSteps } from './sentencepiece.ts';
 
 /** Markers of Phi-3 after which spaces count: a file does not state them. */
 const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);
 
+/** Where this is a token, Mistral's templates write a space after it themselves. */
+const MISTRAL_TURN = '[INST]';
+
 /** A GGUF file's tokenizer, as a tokenizer.json describes it. */
 export interface GgufTokenizer {
+  /** Says whether texts begin with the begin token, also where the file does not. */
   readonly vocabulary: GgufVocabulary;
   /** The content of tokenizer.json. */
   readonly json: unknown;
@@ -20,10 +24,21 @@ export interface GgufTokenizer {
  */
 export function readGgufTokenizer(metadata: GgufMetadata, path: string): GgufTokenizer {
   const kind = metadata.require('tokenizer.ggml.model', metadata.string('tokenizer.ggml.model'));
-  const vocabulary = readVocabulary(metadata, path);
-  if (kind === 'gpt2') return { vocabulary, json: byteLevelBpe(metadata, vocabulary, path) };
-  if (kind === 'llama') return { vocabulary, json: sentencePiece(metadata, vocabulary) };
-  if (kind === 'gemma4') return { vocabulary, json: spacedBpe(metadata, vocabulary, path) };
+  const stated = readVocabulary(metadata, path);
+  if (kind === 'gpt2') {
+    const way = preTokenizer(metadata.string('tokenizer.ggml.pre'), path);
+    const vocabulary = { ...stated, addsBos: stated.addsBos ?? way.addsBos };
+    return { vocabulary, json: byteLevelBpe(metadata, vocabulary, way, path) };
+  }
+  if (kind === 'llama') {
+    const vocabulary = { ...stated, addsBos: stated.addsBos ?? true };
+    return { vocabulary, json: sentencePiece(metadata, vocabulary) };
+  }
+  if (kind === 'gemma4') {
+    // Files that deny it were made by mistake, as llama.cpp has it.
+    const vocabulary = { ...stated, addsBos: true };
+    return { vocabulary, json: spacedBpe(metadata, vocabulary, path) };
+  }
   throw new ModelError(
     `${path}: tokenizer.ggml.model "${kind}" is not supported (supported: gemma4, gpt2, llama)`,
   );
@@ -40,13 +55,14 @@ function readMerges(metadata: GgufMetadata, path: string): readonly string[] {
   return merges;
 }
 
-function byteLevelBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
-  const { steps, normalizer, ignoreMerges, addsBos } = preTokenizer(
-    metadata.string('tokenizer.ggml.pre'),
-    path,
-  );
+function byteLevelBpe(
+  metadata: GgufMetadata,
+  vocabulary: GgufVocabulary,
+  { steps, normalizer, ignoreMerges }: PreTokenizer,
+  path: string,
+): unknown {
   return {
-    ...common(vocabulary, addsBos),
+    ...common(vocabulary),
     added_tokens: addedTokens(vocabulary, () => false),
     normalizer,
     pre_tokenizer: { type: 'Sequence', pretokenizers: steps },
@@ -66,11 +82,9 @@ function byteLevelBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: 
 /** Gemma 4's: letters in place of spaces and bytes for rare letters, as SentencePiece, and merges that are listed. */
 function spacedBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
   return {
-    // Files that deny it were made by mistake, as llama.cpp has it.
-    ...common({ ...vocabulary, addsBos: true }, true),
-    ...spaceSteps(false),
+    ...common(vocabulary),
+    ...spaceSteps('never'),
     added_tokens: addedTokens(vocabulary, () => false),
-    pre_tokenizer: null,
     model: {
       ...fallbackModel(vocabulary),
       merges: readMerges(metadata, path),
@@ -90,24 +104,34 @@ function fallbackModel({ unknown, ids }: GgufVocabulary) {
   };
 }
 
+function prefixOf(
+  metadata: GgufMetadata,
+  { added }: GgufVocabulary,
+  architecture: string | undefined,
+): SpacePrefix {
+  const stated = metadata.boolean('tokenizer.ggml.add_space_prefix');
+  // Ollama's files do not say that Gemma's texts have none.
+  if (!(stated ?? architecture?.startsWith('gemma') !== true)) return 'never';
+  return added.some(({ content }) => content === MISTRAL_TURN) ? 'first' : 'always';
+}
+
 /** SentencePiece's BPE: merges are not listed, but follow from the scores. */
 function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unknown {
   const key = 'tokenizer.ggml.scores';
   const scores = metadata.require(key, metadata.numbers(key));
-  const hasPrefix = metadata.boolean('tokenizer.ggml.add_space_prefix') ?? true;
-  const isPhi3 = metadata.string('general.architecture') === 'phi3';
+  const architecture = metadata.string('general.architecture');
+  const prefix = prefixOf(metadata, vocabulary, architecture);
+  const isPhi3 = architecture === 'phi3';
   return {
-    ...common(vocabulary, true),
-    ...spaceSteps(hasPrefix),
+    ...common(vocabulary),
+    ...spaceSteps(prefix),
     added_tokens: addedTokens(vocabulary, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
-    pre_tokenizer: null,
     model: { ...fallbackModel(vocabulary), merges: mergesByScore(vocabulary, scores) },
   };
 }
 
-/** @param addsBos if the file does not say */
-function common({ ids, bos, eos, ...vocabulary }: GgufVocabulary, addsBos: boolean) {
-  const first = (vocabulary.addsBos ?? addsBos) ? bos : null;
+function common({ ids, bos, eos, ...vocabulary }: GgufVocabulary) {
+  const first = vocabulary.addsBos === true ? bos : null;
   const last = vocabulary.addsEos === true ? eos : null;
   const around = [first, last].filter((token) => token !== null);
   const marker = (token: string | null) =>
@@ -140,7 +164,7 @@ function addedTokens({ added }: GgufVocabulary, takesSpacesAfter: (token: string
     special,
     single_word: false,
     lstrip: false,
-    rstrip: special && takesSpacesAfter(content),
+    rstrip: takesSpacesAfter(content),
     normalized: false,
   }));
 }

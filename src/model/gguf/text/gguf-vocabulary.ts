@@ -1,12 +1,8 @@
 import { MODEL_LIMITS } from '../../../model-limits.ts';
 import { ModelError } from '../../model-error.ts';
 import type { GgufMetadata } from '../metadata.ts';
-
-/** llama.cpp's kinds of tokens. */
-const UNKNOWN = 2;
-const CONTROL = 3;
-const USER_DEFINED = 4;
-const BYTE = 6;
+import { isKnownEnd } from './end-tokens.ts';
+import { BYTE, CONTROL, UNKNOWN, USER_DEFINED } from './token-kinds.ts';
 
 /** The tokens of a GGUF model. */
 export interface GgufVocabulary {
@@ -62,7 +58,8 @@ export function readVocabulary(metadata: GgufMetadata, path: string): GgufVocabu
     addsEos: metadata.boolean(key('add_eos_token')) ?? null,
     added: tokens.flatMap((content, id) => {
       const type = typeOf(id);
-      const isSpecial = type === CONTROL || type === UNKNOWN;
+      // Some files call an end of answers a word, and no template could write it.
+      const isSpecial = type === CONTROL || type === UNKNOWN || isKnownEnd(content);
       return isSpecial || type === USER_DEFINED ? [{ id, content, special: isSpecial }] : [];
     }),
     isText: (id) => ![UNKNOWN, CONTROL, USER_DEFINED, BYTE].includes(typeOf(id) ?? 0),

@@ -178,6 +178,9 @@ const TABLE: readonly (readonly [PreTokenizer, readonly string[]])[] = [
   [{ ...patterned(THREE_DIGITS, words(String.raw`\p{N}+`)), ignoreMerges: true }, ['minicpm5']],
 ];
 
+/** What converters write that know no other name. */
+const DEFAULT = 'default';
+
 /** By `tokenizer.ggml.pre`: patterns of the models' own tokenizer.json, names as llama.cpp gives them. */
 const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map(
   TABLE.flatMap(([way, names]) => names.map((name) => [name, way] as const)),
@@ -190,8 +193,14 @@ const PRE_TOKENIZERS: ReadonlyMap<string, PreTokenizer> = new Map(
 export function preTokenizer(name: string | undefined, path: string): PreTokenizer {
   const found = name === undefined ? undefined : PRE_TOKENIZERS.get(name);
   if (found !== undefined) return found;
-  const what = name === undefined ? 'is missing' : `"${name}" is not supported`;
+  if (name === undefined || name === DEFAULT) {
+    const what = name === undefined ? 'is missing' : `is "${name}"`;
+    throw new ModelError(
+      `${path}: tokenizer.ggml.pre ${what}, as old converters, and Ollama's, write files of which they do not ` +
+        'know how texts are cut: take another file of the model',
+    );
+  }
   throw new ModelError(
-    `${path}: tokenizer.ggml.pre ${what} (supported: ${[...PRE_TOKENIZERS.keys()].join(', ')})`,
+    `${path}: tokenizer.ggml.pre "${name}" is not supported (supported: ${[...PRE_TOKENIZERS.keys()].join(', ')})`,
   );
 }

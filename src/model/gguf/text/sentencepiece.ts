@@ -31,18 +31,32 @@ export function mergesByScore(
   });
 }
 
+/** Where a space comes first that the text does not have: nowhere, in the text, or after each special token too. */
+export type SpacePrefix = 'never' | 'first' | 'always';
+
 /** Steps before and after tokenizing: a space becomes a letter, and one may come first. */
-export function spaceSteps(hasPrefix: boolean) {
+export function spaceSteps(prefix: SpacePrefix) {
   const replace = { type: 'Replace', pattern: { String: ' ' }, content: SPACE };
   const back = { type: 'Replace', pattern: { String: SPACE }, content: ' ' };
   const strip = { type: 'Strip', content: ' ', start: 1, stop: 0 };
+  const hasPrefix = prefix !== 'never';
+  const decoders = [
+    back,
+    { type: 'ByteFallback' },
+    { type: 'Fuse' },
+    ...(hasPrefix ? [strip] : []),
+  ];
+  const decoder = { type: 'Sequence', decoders };
+  if (prefix === 'first') {
+    // Also before a space: a text never begins with this replacement, and the library does not look for another.
+    const letters = { replacement: '\0', str_rep: SPACE };
+    const spaces = { type: 'Metaspace', ...letters, prepend_scheme: prefix, split: false };
+    return { normalizer: null, pre_tokenizer: spaces, decoder };
+  }
+  const prepend = { type: 'Prepend', prepend: SPACE };
   return {
-    normalizer: hasPrefix
-      ? { type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: SPACE }, replace] }
-      : replace,
-    decoder: {
-      type: 'Sequence',
-      decoders: [back, { type: 'ByteFallback' }, { type: 'Fuse' }, ...(hasPrefix ? [strip] : [])],
-    },
+    normalizer: hasPrefix ? { type: 'Sequence', normalizers: [prepend, replace] } : replace,
+    pre_tokenizer: null,
+    decoder,
   };
 }

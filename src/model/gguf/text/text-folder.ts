@@ -8,11 +8,12 @@ import { GgufFile } from '../gguf-file.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { endTokenIds } from './end-tokens.ts';
 import { readGgufTokenizer } from './gguf-tokenizer.ts';
+import type { GgufVocabulary } from './gguf-vocabulary.ts';
 import { ggufSamplingDefaults } from './sampling-defaults.ts';
 import { makeFolder } from '../../../files/make-folder.ts';
 
 /** Raised when what is written changes, so that folders of older versions are not used. */
-const VERSION = 2;
+const VERSION = 3;
 
 /**
  * Writes a GGUF model's tokenizer and chat template to a folder of the cache, in the files that
@@ -32,7 +33,7 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
     bos_token: vocabulary.bos,
     eos_token: vocabulary.eos,
     unk_token: vocabulary.unknown,
-    ...chatTemplates(file.metadata),
+    ...chatTemplates(file.metadata, vocabulary),
   };
   const unfinished = join(folders, `.${randomBytes(6).toString('hex')}`);
   await writingToCache(cacheDirectory, 'the tokenizer', async () => {
@@ -60,15 +61,29 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
 }
 
 /** One template, or several with names. */
-function chatTemplates(metadata: GgufMetadata) {
-  const template = metadata.string('tokenizer.chat_template');
+function chatTemplates(metadata: GgufMetadata, vocabulary: GgufVocabulary) {
+  const read = (key: string) => {
+    const text = metadata.string(key);
+    return text === undefined ? undefined : begun(text, vocabulary);
+  };
+  const template = read('tokenizer.chat_template');
   const names = metadata.strings('tokenizer.chat_templates') ?? [];
   const named = names.flatMap((name) => {
-    const text = metadata.string(`tokenizer.chat_template.${name}`);
+    const text = read(`tokenizer.chat_template.${name}`);
     return text === undefined ? [] : [{ name, template: text }];
   });
   if (named.length === 0) return template === undefined ? {} : { chat_template: template };
   const others = named.filter(({ name }) => name !== 'default');
   const all = template === undefined ? named : [{ name: 'default', template }, ...others];
   return { chat_template: all };
+}
+
+/**
+ * A template that writes the begin token where the file wants one. llama.cpp puts it before every
+ * prompt, so converters take it out of templates (Unsloth's do), and such models answer badly without.
+ */
+function begun(template: string, { addsBos, bos }: GgufVocabulary): string {
+  if (addsBos !== true || bos === null) return template;
+  const writesIt = template.includes('bos_token') || template.includes(bos);
+  return writesIt ? template : `{{ bos_token }}${template}`;
 }
