@@ -148,6 +148,22 @@ def phimoe(**config) -> PreTrainedModel:
     )
 
 
+def long_phimoe(short_mscale, long_mscale):
+    return phimoe(
+        attention_bias=True,
+        lm_head_bias=True,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 1000.0,
+            "original_max_position_embeddings": ORIGINAL_LENGTH,
+            "short_factor": [1 + 0.05 * i for i in range(8)],
+            "long_factor": [1 + 0.5 * i for i in range(8)],
+            "short_mscale": short_mscale,
+            "long_mscale": long_mscale,
+        },
+    )
+
+
 def gemma3n(**config) -> PreTrainedModel:
     shape = {
         **SHAPE,
@@ -521,33 +537,9 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             "long_factor": [1 + 0.5 * i for i in range(8)],
         },
     ),
-    "phimoe": lambda: phimoe(
-        attention_bias=True,
-        lm_head_bias=True,
-        rope_parameters={
-            "rope_type": "longrope",
-            "rope_theta": 1000.0,
-            "original_max_position_embeddings": ORIGINAL_LENGTH,
-            "short_factor": [1 + 0.05 * i for i in range(8)],
-            "long_factor": [1 + 0.5 * i for i in range(8)],
-            "short_mscale": 1.25,
-            "long_mscale": 1.35,
-        },
-    ),
+    "phimoe": lambda: long_phimoe(1.25, 1.35),
     # With the factors of Phi-3.5 MoE, which its GGUF files do not say.
-    "phimoe-published": lambda: phimoe(
-        attention_bias=True,
-        lm_head_bias=True,
-        rope_parameters={
-            "rope_type": "longrope",
-            "rope_theta": 1000.0,
-            "original_max_position_embeddings": ORIGINAL_LENGTH,
-            "short_factor": [1 + 0.05 * i for i in range(8)],
-            "long_factor": [1 + 0.5 * i for i in range(8)],
-            "short_mscale": 1.243163121016122,
-            "long_mscale": 1.243163121016122,
-        },
-    ),
+    "phimoe-published": lambda: long_phimoe(1.243163121016122, 1.243163121016122),
     # Without biases, and with experts that are nearly equal more often.
     "phimoe-plain": lambda: phimoe(
         router_jitter_noise=0.4, rope_parameters={"rope_type": "default", "rope_theta": 1000.0}

@@ -39,18 +39,23 @@ const palette: Palette = {
 /** Pixels of a millisecond. */
 const SCALE = 0.4;
 
+/** What words are drawn with, which leave nothing here. */
+const WORDS = {
+  fillText: () => {},
+  measureText: () => ({ width: 10 }),
+  save: () => {},
+  restore: () => {},
+  translate: () => {},
+  rotate: () => {},
+};
+
 function open() {
   const counts = { fills: 0, moves: 0 };
   // Only what it draws with.
   const context = {
     fillRect: () => void counts.fills++,
     drawImage: () => void counts.moves++,
-    fillText: () => {},
-    measureText: () => ({ width: 10 }),
-    save: () => {},
-    restore: () => {},
-    translate: () => {},
-    rotate: () => {},
+    ...WORDS,
   } as unknown as CanvasRenderingContext2D;
   const painter = new SlotsPainter(context);
   const timeline = new Timeline();
@@ -106,12 +111,7 @@ function paintInto(timeline: Timeline) {
         at < y || at >= y + h ? row : row.with(0, row[0] ?? '').copyWithin(toX, x, x + w),
       );
     },
-    fillText: () => {},
-    measureText: () => ({ width: 10 }),
-    save: () => {},
-    restore: () => {},
-    translate: () => {},
-    rotate: () => {},
+    ...WORDS,
   };
   const painter = new SlotsPainter(context as unknown as CanvasRenderingContext2D);
   /** @param until time at the right edge */
