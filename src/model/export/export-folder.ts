@@ -12,6 +12,7 @@ import { parseModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
 import { groupAttention } from './group-attention.ts';
+import { moveHeadNorms } from './head-norms.ts';
 import { withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
@@ -241,7 +242,7 @@ export async function readExport(file: string, config: ExportConfig): Promise<Ex
   }
   const origin = join(basename(dirname(file)), basename(file));
   const grouped = await groupAttention(parsed, config, origin);
-  if (grouped === null) return inspectExport(parsed, config, origin);
+  if (grouped === null) return inspectExport(moveHeadNorms(parsed, origin), config, origin);
   const exported = inspectExport(grouped.parsed, config, origin);
   const maxPositions = Math.min(exported.facts.maxPositions, grouped.maxPositions);
   return { ...exported, facts: { ...exported.facts, maxPositions } };

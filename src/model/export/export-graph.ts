@@ -9,6 +9,7 @@ import {
 } from '../../onnx/onnx_pb.ts';
 import { givenInputs, type ParsedModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
+import { countedPositions } from './counted-positions.ts';
 import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
 import { quantizeActivations } from './export-matmuls.ts';
@@ -189,10 +190,14 @@ export function rewriteExport(
   const first = graph.initializer('tokens/first', 'int64', [1], BigInt64Array.of(0n));
   const ids = cast(graph, 'tokens/ids', packing.tokenIds, 'int64');
   graph.node('tokens/row', 'Unsqueeze', [ids, first], { outputs: [given(config.inputIds)] });
-  graph.node('positions/row', 'Unsqueeze', [packPositions(graph, groups), first], {
+  const positions = packPositions(graph, groups);
+  graph.node('positions/row', 'Unsqueeze', [positions, first], {
     outputs: [given('position_ids')],
   });
   const ownLogits = given(config.logits);
+  for (const counted of countedPositions(graph, ownLogits, config.inputIds)) {
+    graph.node(`positions/${counted}`, 'Identity', [positions], { outputs: [counted] });
+  }
   const nodes = graph.needed([ownLogits]);
   if (activationDtype === 'float32') quantizeActivations(nodes);
   for (const [layer, node] of nodes.filter(isAttention).entries()) {
