@@ -112,12 +112,25 @@ export function inspectExport(
   if (layers.some(({ input }) => input[10])) {
     throw new ModelError(`${origin} adds a bias to attention scores, which is not supported`);
   }
+  if (!inputs.has(config.inputIds) && inputs.has('inputs_embeds')) {
+    throw new ModelError(
+      `${origin} takes embeddings (inputs_embeds) in place of token ids: it is a part of a model that has more, ` +
+        'or was made with exclude_embeds; export it with its embeddings',
+    );
+  }
   if (!inputs.has(config.inputIds)) {
     throw new ModelError(
       `${origin} has no input ${config.inputIds}, only ${[...inputs.keys()].join(', ')}`,
     );
   }
   const logits = graph.output.find(({ name }) => name === config.logits);
+  if (logits === undefined) {
+    const others = [...outputs].filter((name) => !name.startsWith('present')).join(', ');
+    throw new ModelError(
+      `${origin} has no output ${config.logits}${others && `, only ${others}`}: export it with its LM head ` +
+        '(exclude_lm_head leaves that out)',
+    );
+  }
   const vocabSize = sizesOf(logits).at(-1);
   if (vocabSize !== undefined && vocabSize !== null && vocabSize !== config.vocabSize) {
     throw new ModelError(
