@@ -1,4 +1,4 @@
-/** Exports with attention of plain operators, against PyTorch: see test/exports/plain.py. */
+/** Exports against PyTorch: see test/exports/plain.py and test/exports/tools.py. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -22,13 +22,18 @@ const references = z
       }),
     ),
   )
-  .parse(JSON.parse(await readFile('test/exports/plain-reference.json', 'utf8')));
+  .parse({
+    ...JSON.parse(await readFile('test/exports/plain-reference.json', 'utf8')),
+    ...JSON.parse(await readFile('test/exports/tools-reference.json', 'utf8')),
+  });
+
+const TOOLS = ['genai-cuda', 'optimum-gemma'];
 
 const build = (name: string) =>
   prepareModel(
-    { kind: 'folder', path: `test/exports/plain/${name}` },
+    { kind: 'folder', path: `test/exports/${TOOLS.includes(name) ? 'tools' : 'plain'}/${name}` },
     {
-      ...(name.endsWith('fp16')
+      ...(name.startsWith('genai')
         ? ({ precision: 'fp16', activationDtype: 'float16' } as const)
         : { precision: 'fp32' }),
       cacheDirectory: cache.path,
@@ -42,6 +47,10 @@ describe.each([
   ['opt', 3],
   // MultiHeadAttention, in float16.
   ['genai-fp16', 1],
+  // Norms of heads inside of GroupQueryAttention, in float16.
+  ['genai-cuda', 1],
+  // Counts positions itself.
+  ['optimum-gemma', 3],
 ] as const)('%s', (name, digits) => {
   const texts = references[name] ?? [];
 

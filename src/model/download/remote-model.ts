@@ -12,6 +12,7 @@ import {
   parseExportConfig,
   readGenaiConfig,
 } from '../export/export-folder.ts';
+import { describeGraphs } from '../export/unserved-export.ts';
 import { ggufParts, pickMmproj } from '../gguf/gguf-names.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
@@ -142,6 +143,8 @@ async function filesWithWeights(
     }
   }
   if (hasExport) return exportFiles(model, pickVariant);
+  const unserved = weights.length > 0 ? null : describeGraphs(names);
+  if (unserved !== null) throw new ModelError(`${id} ${unserved}`);
   throw new ModelError(
     `${id} has no ${CONFIG} with safetensors weights, no ONNX export and no GGUF file, only ` +
       names.slice(0, 8).join(', '),

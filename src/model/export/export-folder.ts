@@ -12,6 +12,7 @@ import { parseModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
 import { groupAttention } from './group-attention.ts';
+import { moveHeadNorms } from './head-norms.ts';
 import { withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
 import { readJson } from '../huggingface/json-file.ts';
@@ -51,6 +52,17 @@ const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> 
   _q4: ['int4', 'float32'],
   _int4: ['int4', 'float32'],
   _q4f16: ['int4', 'float16'],
+  _bnb4: ['int4', 'float32'],
+};
+
+/** Where graphs lie in an export; a repository may have other exports in other folders. */
+const FOLDERS: ReadonlySet<string> = new Set(['.', 'onnx']);
+
+/** What configurations of families that are not built here call the same (GPT-J, CodeGen, GPT-BigCode, MPT). */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  max_position_embeddings: ['n_positions', 'max_seq_len', 'seq_length'],
+  hidden_size: ['n_embd', 'd_model'],
+  num_attention_heads: ['n_head', 'n_heads'],
 };
 
 const size = z.int().positive();
@@ -118,7 +130,9 @@ export async function inspectExportFolder(
 export function exportVariants(files: readonly string[]): Omit<ExportVariant, 'bytes'>[] {
   const found = new Map<string, Omit<ExportVariant, 'bytes'>>();
   for (const [suffix, [precision, activationDtype]] of Object.entries(VARIANTS)) {
-    const file = files.find((path) => basename(path) === `model${suffix}.onnx`);
+    const file = files.find(
+      (path) => FOLDERS.has(dirname(path)) && basename(path) === `model${suffix}.onnx`,
+    );
     const key = variantKey({ precision, activationDtype });
     if (file && !found.has(key)) found.set(key, { file, precision, activationDtype });
   }
@@ -154,7 +168,9 @@ async function totalBytes(paths: readonly string[]): Promise<number> {
 export function parseExportConfig(json: unknown, origin: string): ExportConfig {
   const { data: named } = z.looseObject({ model_type: z.string() }).safeParse(json);
   const family = FAMILIES.find(({ modelType }) => modelType === named?.model_type);
-  const parsed = configSchema.safeParse(family ? withCommonNames(json, family) : json);
+  const parsed = configSchema.safeParse(
+    family ? withCommonNames(json, family) : withOtherNames(json),
+  );
   if (!parsed.success) throw new ModelError(`${origin}: ${explainZod(parsed.error)}`);
   const { data } = parsed;
   const { hidden_size: hidden, num_attention_heads: heads } = data;
@@ -169,6 +185,15 @@ export function parseExportConfig(json: unknown, origin: string): ExportConfig {
     inputIds: 'input_ids',
     logits: 'logits',
   };
+}
+
+/** A configuration with the names that are missing in it, where it has one of the others. */
+function withOtherNames(json: unknown): Record<string, unknown> {
+  const fields: Record<string, unknown> = { ...Object(json) };
+  for (const [name, others] of Object.entries(OTHER_NAMES)) {
+    fields[name] ??= others.map((other) => fields[other]).find((value) => value !== undefined);
+  }
+  return fields;
 }
 
 /**
@@ -241,7 +266,7 @@ export async function readExport(file: string, config: ExportConfig): Promise<Ex
   }
   const origin = join(basename(dirname(file)), basename(file));
   const grouped = await groupAttention(parsed, config, origin);
-  if (grouped === null) return inspectExport(parsed, config, origin);
+  if (grouped === null) return inspectExport(moveHeadNorms(parsed, origin), config, origin);
   const exported = inspectExport(grouped.parsed, config, origin);
   const maxPositions = Math.min(exported.facts.maxPositions, grouped.maxPositions);
   return { ...exported, facts: { ...exported.facts, maxPositions } };

@@ -9,6 +9,7 @@ import {
 } from '../../onnx/onnx_pb.ts';
 import { givenInputs, type ParsedModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
+import { countedPositions } from './counted-positions.ts';
 import { regroupAttention } from './export-attention.ts';
 import { pickLogits } from './export-lm-head.ts';
 import { quantizeActivations } from './export-matmuls.ts';
@@ -111,12 +112,25 @@ export function inspectExport(
   if (layers.some(({ input }) => input[10])) {
     throw new ModelError(`${origin} adds a bias to attention scores, which is not supported`);
   }
+  if (!inputs.has(config.inputIds) && inputs.has('inputs_embeds')) {
+    throw new ModelError(
+      `${origin} takes embeddings (inputs_embeds) in place of token ids: it is a part of a model that has more, ` +
+        'or was made with exclude_embeds; export it with its embeddings',
+    );
+  }
   if (!inputs.has(config.inputIds)) {
     throw new ModelError(
       `${origin} has no input ${config.inputIds}, only ${[...inputs.keys()].join(', ')}`,
     );
   }
   const logits = graph.output.find(({ name }) => name === config.logits);
+  if (logits === undefined) {
+    const others = [...outputs].filter((name) => !name.startsWith('present')).join(', ');
+    throw new ModelError(
+      `${origin} has no output ${config.logits}${others && `, only ${others}`}: export it with its LM head ` +
+        '(exclude_lm_head leaves that out)',
+    );
+  }
   const vocabSize = sizesOf(logits).at(-1);
   if (vocabSize !== undefined && vocabSize !== null && vocabSize !== config.vocabSize) {
     throw new ModelError(
@@ -189,10 +203,14 @@ export function rewriteExport(
   const first = graph.initializer('tokens/first', 'int64', [1], BigInt64Array.of(0n));
   const ids = cast(graph, 'tokens/ids', packing.tokenIds, 'int64');
   graph.node('tokens/row', 'Unsqueeze', [ids, first], { outputs: [given(config.inputIds)] });
-  graph.node('positions/row', 'Unsqueeze', [packPositions(graph, groups), first], {
+  const positions = packPositions(graph, groups);
+  graph.node('positions/row', 'Unsqueeze', [positions, first], {
     outputs: [given('position_ids')],
   });
   const ownLogits = given(config.logits);
+  for (const counted of countedPositions(graph, ownLogits, config.inputIds)) {
+    graph.node(`positions/${counted}`, 'Identity', [positions], { outputs: [counted] });
+  }
   const nodes = graph.needed([ownLogits]);
   if (activationDtype === 'float32') quantizeActivations(nodes);
   for (const [layer, node] of nodes.filter(isAttention).entries()) {

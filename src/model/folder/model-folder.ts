@@ -17,6 +17,7 @@ import {
   SINGLE_FILE,
   weightFiles,
 } from '../huggingface/safetensors.ts';
+import { describeUnserved, insteadOfGraph } from '../export/unserved-export.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
 import { speechWeights } from '../huggingface/speech-weights.ts';
 import { StackedWeights } from './stacked-experts.ts';
@@ -71,6 +72,8 @@ export async function inspectModelFolder(path: string, maxModelLen?: number): Pr
       );
     }
     if (file !== undefined) return inspectGguf(join(folder, file), maxModelLen);
+    const unserved = hasSafetensors(names) ? null : await describeUnserved(folder, names);
+    if (unserved !== null) throw new ModelError(`${folder} ${unserved}; ${SUPPORTED}`);
     throw new ModelError(`${folder} ${describe(folder, names)}; ${SUPPORTED}`);
   }
   try {
@@ -140,6 +143,8 @@ async function listFolder(folder: string): Promise<string[]> {
         `${folder} is a GGUF file without .gguf at the end of its name: rename it, or link to it by such a name`,
       );
     }
+    const graph = await insteadOfGraph(folder);
+    if (graph !== null) throw new ModelError(`${folder} ${graph}`);
     throw new ModelError(`${folder} is a file, not a folder; ${SUPPORTED}`);
   }
   return (await readdir(folder)).sort();

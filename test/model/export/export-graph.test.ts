@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readExport } from '../../../src/model/export/export-folder.ts';
+import { parseExportConfig, readExport } from '../../../src/model/export/export-folder.ts';
 import { inspectExport, rewriteExport } from '../../../src/model/export/export-graph.ts';
 import { attributeProto } from '../../../src/onnx/attributes.ts';
 import { parseModel, type ParsedModel } from '../../../src/onnx/parsed-model.ts';
@@ -182,6 +182,18 @@ describe('refuses', () => {
     expect(rewritten).toThrow('logits for 300 tokens, and its configuration says 288');
   });
 
+  it('what has no LM head, naming what it gives', () => {
+    const logits = parsed.graph.output.find(({ name }) => name === 'logits');
+    if (logits) logits.name = 'hidden_states';
+    expect(rewritten).toThrow('it has no output logits, only hidden_states: export it with its LM');
+  });
+
+  it('what takes embeddings', () => {
+    const ids = parsed.graph.input.find(({ name }) => name === 'input_ids');
+    if (ids) ids.name = 'inputs_embeds';
+    expect(rewritten).toThrow('it takes embeddings (inputs_embeds) in place of token ids');
+  });
+
   it('what is no ONNX file, naming it', async () => {
     await expect(readExport('test/exports/reference.json', CONFIG)).rejects.toThrow(
       /reference\.json can't be read/,
@@ -191,4 +203,20 @@ describe('refuses', () => {
 
 it('knows how far positions reach', () => {
   expect(inspectExport(parsed, CONFIG, 'it').facts.maxPositions).toBe(128);
+});
+
+it('reads configurations of families that have other names', () => {
+  const config = {
+    model_type: 'gpt_bigcode',
+    vocab_size: 64,
+    n_positions: 128,
+    n_embd: 32,
+    n_head: 2,
+  };
+  expect(parseExportConfig(config, 'it')).toMatchObject({
+    maxPositionEmbeddings: 128,
+    hiddenSize: 32,
+    headDim: 16,
+    numHeads: 2,
+  });
 });

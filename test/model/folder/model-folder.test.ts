@@ -57,6 +57,32 @@ test.each([
   ],
   ['no configuration', { 'model.safetensors': '' }, 'has safetensors weights but no config.json'],
   [
+    'decoders by an older Optimum',
+    { 'config.json': CONFIG, 'onnx/decoder_model_merged_quantized.onnx': '' },
+    'has an export by an older release of Optimum (onnx/decoder_model_merged_quantized.onnx), which is not served; ' +
+      'this makes a new one: optimum-cli export onnx ',
+  ],
+  [
+    'parts of a model that sees',
+    {
+      'config.json': CONFIG,
+      'onnx/decoder_model_merged_q4.onnx': '',
+      'onnx/vision_encoder.onnx': '',
+    },
+    'has an ONNX export in several parts (onnx/decoder_model_merged_q4.onnx, onnx/vision_encoder.onnx), ' +
+      'which is not served: take safetensors of the model',
+  ],
+  [
+    'a graph by another name',
+    { 'config.json': CONFIG, 'my.onnx': '' },
+    'has no ONNX graph by a known name, such as model_q4.onnx, only my.onnx',
+  ],
+  [
+    'a graph without a configuration',
+    { 'model_q4.onnx': '' },
+    'has ONNX graphs (model_q4.onnx), but no config.json beside them',
+  ],
+  [
     'many other files',
     Object.fromEntries('abcdefghij'.split('').map((name) => [`${name}.pth`, ''])),
     'holds no model, only a.pth, b.pth, c.pth, d.pth, e.pth, f.pth, g.pth, h.pth and 2 more',
@@ -154,5 +180,26 @@ test('takes the only GGUF model of a folder, and asks which of several', async (
   const several = await folderWith({ 'a.Q4_0.gguf': '', 'a.Q8_0.gguf': '' });
   await expect(inspectModelFolder(several)).rejects.toThrow(
     `${several} has several GGUF models; name one of a.Q4_0.gguf, a.Q8_0.gguf`,
+  );
+});
+
+test('says what to name in place of a graph, its folder, and a folder of exports', async () => {
+  const folder = await folderWith({
+    'hub/config.json': CONFIG,
+    'hub/onnx/model_q4.onnx': '',
+    'genai/cpu/int4/genai_config.json': '{}',
+    'alone/model.onnx': '',
+  });
+  const refuses = (path: string, why: string) =>
+    expect(inspectModelFolder(join(folder, path))).rejects.toThrow(why);
+  await refuses(
+    'hub/onnx/model_q4.onnx',
+    `is a graph of an ONNX export: name ${join(folder, 'hub')} instead; --precision says which`,
+  );
+  await refuses('alone/model.onnx', 'name the folder with its config.json or genai_config');
+  await refuses('hub/onnx', `ONNX export only: name ${join(folder, 'hub')} instead`);
+  await refuses(
+    'genai',
+    `has ONNX exports in folders below it: name one of ${join(folder, 'genai/cpu/int4')}`,
   );
 });

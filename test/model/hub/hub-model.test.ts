@@ -200,6 +200,21 @@ test('tells a model without safetensors', async () => {
   );
 });
 
+test('tells exports that are not served, and those in folders of a repository', async () => {
+  const old = await hubWith({ 'config.json': '{}', 'onnx/decoder_model_merged.onnx': 'x' });
+  await expect(old.pull()).rejects.toThrow('owner/name has an export by an older release of Opt');
+  const several = await hubWith({
+    'README.md': '',
+    'cpu/int4/genai_config.json': '{}',
+    'cpu/int4/model.onnx': 'x',
+    'cuda/genai_config.json': '{}',
+    'cuda/model_q4.onnx': 'x',
+  });
+  await expect(several.pull()).rejects.toThrow(
+    'owner/name has ONNX exports in folders of it (cpu/int4, cuda): download one of these, and name its folder',
+  );
+});
+
 test('sends the token, and says when one is missing or not enough', async () => {
   const { hub, options, pull } = await hubWith();
   hub.status = 401;
