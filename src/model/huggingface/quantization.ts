@@ -41,6 +41,8 @@ const schema = z.looseObject({
   bits: z.int().optional(),
   group_size: z.int().optional(),
   sym: z.boolean().optional(),
+  load_in_4bit: z.boolean().optional(),
+  load_in_8bit: z.boolean().optional(),
   checkpoint_format: z.string().optional(),
   version: z.string().optional(),
   format: z.string().optional(),
@@ -63,7 +65,16 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
   if (json === undefined || json === null) return null;
   const parsed = schema.safeParse(json);
   if (!parsed.success) throw new ModelError(`${origin}: quantization_config is not valid`);
-  const { quant_method: method = 'unnamed', ...config } = parsed.data;
+  const { quant_method: stated, ...config } = parsed.data;
+  // Its first configurations have no name of a method.
+  const isBitsAndBytes = config.load_in_4bit === true || config.load_in_8bit === true;
+  const method = isBitsAndBytes ? 'bitsandbytes' : (stated ?? 'unnamed');
+  if (method === 'unnamed' && config.bits !== undefined && config.group_size !== undefined) {
+    throw new ModelError(
+      `${origin}: weights that MLX quantized are not supported (supported: the model that they were made of, or ` +
+        'its GGUF, GPTQ and AWQ files)',
+    );
+  }
   const requireOneOf = (what: string, value: string, supported: readonly string[]): string => {
     if (supported.includes(value)) return value;
     throw new ModelError(
@@ -76,8 +87,8 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
   }
   switch (method) {
     case 'gptq': {
-      const stated = config.checkpoint_format ?? 'gptq';
-      const format = requireOneOf('GPTQ checkpoint_format', stated, GPTQ_FORMATS);
+      const name = config.checkpoint_format ?? 'gptq';
+      const format = requireOneOf('GPTQ checkpoint_format', name, GPTQ_FORMATS);
       return {
         method,
         groupSize: config.group_size ?? -1,
@@ -89,8 +100,8 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
       requireOneOf('AWQ version', config.version?.toLowerCase() ?? 'gemm', AWQ_VERSIONS);
       return { method, groupSize: config.group_size ?? -1 };
     case 'compressed-tensors': {
-      const stated = config.format ?? 'dense';
-      const format = requireOneOf('compressed-tensors format', stated, COMPRESSED_FORMATS);
+      const name = config.format ?? 'dense';
+      const format = requireOneOf('compressed-tensors format', name, COMPRESSED_FORMATS);
       const groups = Object.values(config.config_groups ?? {});
       const sizes = groups.map(({ weights }) => weights?.group_size ?? 0);
       return { method, format, groupSizes: sizes.filter((each) => each > 0) };

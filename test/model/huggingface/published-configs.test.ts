@@ -1,0 +1,80 @@
+/** Fields that only configurations of published models have, as Transformers 5.19 reads them. */
+import { describe, expect, test } from 'vitest';
+
+import { parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
+import { ModelError } from '../../../src/model/model-error.ts';
+
+const SHAPE = {
+  model_type: 'llama',
+  vocab_size: 1000,
+  hidden_size: 128,
+  intermediate_size: 352,
+  num_hidden_layers: 3,
+  num_attention_heads: 4,
+  max_position_embeddings: 8192,
+};
+
+const parse = (fields: object) => parseDecoderConfig({ ...SHAPE, ...fields }, 'config.json');
+
+test('MiniMax M2 has no MLP beside its experts, of which it says 0', () => {
+  const { intermediateSizes, experts } = parse({
+    model_type: 'minimax_m2',
+    num_local_experts: 16,
+    num_experts_per_tok: 8,
+    scoring_func: 'sigmoid',
+    shared_intermediate_size: 0,
+    use_qk_norm: true,
+  });
+  expect(intermediateSizes).toEqual([352, 352, 352]);
+  expect(experts).toMatchObject({ count: 16, intermediateSize: 352, sharedSize: null });
+});
+
+test('Hunyuan says that it has one expert, which is an MLP', () => {
+  expect(parse({ model_type: 'hunyuan_v1_dense', num_experts: 1 }).experts).toBeNull();
+});
+
+test('InternVL 3 has frequencies that change beyond its positions only', () => {
+  const text_config = {
+    ...SHAPE,
+    model_type: 'qwen2',
+    rope_theta: 1_000_000,
+    rope_scaling: { factor: 2, rope_type: 'dynamic', type: 'dynamic' },
+  };
+  expect(parse({ model_type: 'internvl', text_config })).toMatchObject({
+    ropeTheta: 1_000_000,
+    ropeScaling: { type: 'default' },
+    maxPositionEmbeddings: 8192,
+  });
+});
+
+test.each([
+  [{}, 4096],
+  [{ sliding_window: null }, null],
+  [{ sliding_window: 1024 }, 1024],
+])('Mistral with %o has a window of %s', (fields, window) => {
+  const { slidingWindows } = parse({ model_type: 'mistral', ...fields });
+  expect(slidingWindows).toEqual([window, window, window]);
+});
+
+describe('quantization without a method', () => {
+  test.each([{ load_in_4bit: true, load_in_8bit: false }, { load_in_8bit: true }])(
+    'is of bitsandbytes: %o',
+    (fields) => {
+      const { quantization } = parse({ quantization_config: { llm_int8_threshold: 6, ...fields } });
+      expect(quantization).toEqual({ method: 'bitsandbytes' });
+    },
+  );
+
+  test.each([
+    { quantization: { group_size: 64, bits: 4 } },
+    {
+      quantization: { group_size: 64, bits: 4, mode: 'affine' },
+      quantization_config: { group_size: 64, bits: 4, mode: 'affine' },
+    },
+  ])('is of MLX, and refused: %o', (fields) => {
+    expect(() => parse(fields)).toThrow(ModelError);
+    expect(() => parse(fields)).toThrow(
+      'config.json: weights that MLX quantized are not supported (supported: the model that they',
+    );
+  });
+});
