@@ -56,6 +56,33 @@ test.each([
   expect(slidingWindows).toEqual([window, window, window]);
 });
 
+test.each([
+  [
+    { quant_method: 'auto-round', bits: 4, packing_format: 'auto_round:auto_gptq' },
+    { method: 'gptq', groupSize: 128, isSymmetric: true, zeroOffset: 1 },
+  ],
+  [
+    { quant_method: 'auto-round', bits: 4, packing_format: 'auto_round:auto_awq' },
+    { method: 'awq', groupSize: 128 },
+  ],
+  [
+    { quant_method: 'modelopt', quant_algo: 'FP8' },
+    { method: 'fp8', block: null },
+  ],
+])('quantization %o is as others name it: %o', (fields, quantization) => {
+  const common = { group_size: 128, sym: true, ...fields };
+  expect(parse({ quantization_config: common }).quantization).toEqual(quantization);
+});
+
+test.each([
+  [{ quant_method: 'auto-round', bits: 2, packing_format: 'auto_round:auto_gptq' }, 'bits "2"'],
+  [{ quant_method: 'auto-round', packing_format: 'auto_round:gptqmodel' }, 'packing_format "auto'],
+  [{ quant_method: 'modelopt', quant_algo: 'NVFP4' }, 'ModelOpt quant_algo "NVFP4" is not'],
+])('quantization %o is refused: %s', (quantization_config, message) => {
+  expect(() => parse({ quantization_config })).toThrow(ModelError);
+  expect(() => parse({ quantization_config })).toThrow(message);
+});
+
 describe('quantization without a method', () => {
   test.each([{ load_in_4bit: true, load_in_8bit: false }, { load_in_8bit: true }])(
     'is of bitsandbytes: %o',
