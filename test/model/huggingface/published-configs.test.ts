@@ -48,6 +48,19 @@ test('InternVL 3 has frequencies that change beyond its positions only', () => {
 });
 
 test.each([
+  ['llava_onevision', 'qwen2', { num_hidden_layers: 24, num_attention_heads: 14 }, 32_768],
+  ['internvl', 'qwen2', { num_hidden_layers: 24, num_attention_heads: 14 }, 32_768],
+  ['idefics3', 'llama', { num_attention_heads: 14 }, 2048],
+])('%s leaves out what %s has by default', (model_type, inner, fields, positions) => {
+  const text_config = { hidden_size: 896, num_key_value_heads: 2, model_type: inner, ...fields };
+  expect(parseDecoderConfig({ model_type, text_config }, 'config.json')).toMatchObject({
+    maxPositionEmbeddings: positions,
+    numLayers: inner === 'qwen2' ? 24 : 32,
+    headDim: 64,
+  });
+});
+
+test.each([
   [{}, 4096],
   [{ sliding_window: null }, null],
   [{ sliding_window: 1024 }, 1024],
