@@ -18,6 +18,7 @@ import {
   weightFiles,
 } from '../huggingface/safetensors.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
+import { withOwnHead } from './own-head.ts';
 import { speechWeights } from '../huggingface/speech-weights.ts';
 import { StackedWeights } from './stacked-experts.ts';
 import { transposedWeights } from '../huggingface/transposed-weights.ts';
@@ -88,8 +89,9 @@ async function inspectHuggingFaceFolder(
   maxModelLen: number | undefined,
 ): Promise<HuggingFaceFolder> {
   const configPath = join(folder, 'config.json');
-  const config = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
+  const stated = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
   const files = await weightFiles(folder, names);
+  const config = await withOwnHead(stated, files);
   let stored: StoredPrecision | null = null;
   if (config.quantization !== null) {
     const weights = await openWeights(files, config);
