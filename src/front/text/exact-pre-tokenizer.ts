@@ -9,10 +9,23 @@ const step = z.discriminatedUnion('type', [
     add_prefix_space: z.boolean().default(true),
     use_regex: z.boolean().default(true),
   }),
+  z.looseObject({ type: z.literal('Punctuation'), behavior: z.string().default('Isolated') }),
+  z.looseObject({
+    type: z.literal('Split'),
+    pattern: z.union([
+      z.object({ Regex: z.string() }).transform(({ Regex }) => Regex),
+      z.object({ String: z.string() }).transform(({ String: text }) => escaped(text)),
+    ]),
+    behavior: z.enum(['MergedWithNext', 'Contiguous']),
+    invert: z.literal(false).default(false),
+  }),
 ]);
 
 /** Pattern by which ByteLevel splits. */
 const WORDS = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+
+/** A character of punctuation: those of Unicode, and all of ASCII's signs. */
+const SIGN = String.raw`[\p{P}$+<=>^\x60|~]`;
 
 const split = (pattern: string) => ({
   type: 'Split',
@@ -38,5 +51,18 @@ export function exactPreTokenizer(value: unknown): unknown {
       const pretokenizers = [split(WORDS), { ...known, use_regex: false }];
       return { type: 'Sequence', pretokenizers };
     }
+    case 'Punctuation':
+      // The library knows no behavior but `Contiguous`.
+      return exactPreTokenizer({ ...split(SIGN), behavior: known.behavior });
+    case 'Split': {
+      // The library takes both for `Isolated`.
+      const match = `(?:${known.pattern})`;
+      const isContiguous = known.behavior === 'Contiguous';
+      return split(isContiguous ? `${match}+` : String.raw`${match}(?:(?!${match})[\s\S])*`);
+    }
   }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 }

@@ -1,4 +1,5 @@
 /** Text to token ids and back, over a Hugging Face tokenizer.json. */
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
@@ -18,6 +19,7 @@ import {
   TokenizerError,
 } from './tokenizer-files.ts';
 import { typedModel } from './tokenizer-model.ts';
+import { otherTokenizers } from '../../files/other-tokenizers.ts';
 import { reasonOf } from '../../files/system-error.ts';
 
 const tokenizerFile = z.looseObject({
@@ -120,9 +122,11 @@ export class TextTokenizer {
       readEosTokenIds(folder),
     ]);
     if (tokenizer === null) {
-      throw new TokenizerError(
-        `${path} is missing; a model folder needs a tokenizer in Hugging Face's tokenizer.json format`,
-      );
+      const names = await readdir(folder).catch((): string[] => []);
+      const other =
+        otherTokenizers(names.sort()) ??
+        "a model folder needs a tokenizer in Hugging Face's tokenizer.json format";
+      throw new TokenizerError(`${path} is missing; ${other}`);
     }
     // Parsing one of 150,000 tokens takes 0.1 s of the front, and what follows 0.5 s, mostly of the library.
     await setImmediate();

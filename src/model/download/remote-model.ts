@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
 
+import { otherTokenizers } from '../../files/other-tokenizers.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';
@@ -137,6 +138,8 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
+      const other = otherTokenizers(names);
+      if (other !== null) throw new ModelError(`${id} has no tokenizer.json; ${other}`);
       return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;

@@ -3,7 +3,11 @@ import { BLOCK_SPARSE_EXPERTS, LLAMA, NO_BIAS, withLayer } from './llama.ts';
 
 export const MISTRALS: readonly KnownFamily[] = [
   // GGUF files call it llama.
-  { family: { ...LLAMA, modelType: 'mistral', bias: NO_BIAS }, gguf: null },
+  {
+    // Null where it has no window.
+    family: { ...LLAMA, modelType: 'mistral', bias: NO_BIAS, defaults: { sliding_window: 4096 } },
+    gguf: null,
+  },
   {
     family: { ...LLAMA, modelType: 'ministral3', bias: NO_BIAS, defaults: { rms_norm_eps: 1e-5 } },
     gguf: { architecture: 'mistral3', pairsRows: true },

@@ -19,6 +19,7 @@ import {
 } from '../huggingface/safetensors.ts';
 import { describeUnserved, insteadOfGraph } from '../export/unserved-export.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
+import { withOwnHead } from './own-head.ts';
 import { speechWeights } from '../huggingface/speech-weights.ts';
 import { StackedWeights } from './stacked-experts.ts';
 import { transposedWeights } from '../huggingface/transposed-weights.ts';
@@ -91,8 +92,9 @@ async function inspectHuggingFaceFolder(
   maxModelLen: number | undefined,
 ): Promise<HuggingFaceFolder> {
   const configPath = join(folder, 'config.json');
-  const config = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
+  const stated = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
   const files = await weightFiles(folder, names);
+  const config = await withOwnHead(stated, files);
   let stored: StoredPrecision | null = null;
   if (config.quantization !== null) {
     const weights = await openWeights(files, config);

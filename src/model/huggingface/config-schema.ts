@@ -124,8 +124,8 @@ export const configSchema = z.looseObject({
   mlp_multipliers: z.array(positive).length(2).nullish(),
   // Cohere's, by which they are multiplied.
   logit_scale: positive.nullish(),
-  // Width of MLPs, where intermediate_size is that of experts.
-  shared_intermediate_size: widths.nullish(),
+  // Width of MLPs, where intermediate_size is that of experts; MiniMax has 0 for none.
+  shared_intermediate_size: z.union([widths, z.literal(0).transform(() => null)]).nullish(),
   // Gemma 4: heads of layers without a window, and whether values are their keys.
   global_head_dim: count.max(MODEL_LIMITS.headDim).nullish(),
   num_global_key_value_heads: heads.nullish(),
@@ -265,6 +265,8 @@ export const configSchema = z.looseObject({
   quantization_config: z.unknown().optional(),
   // First name of it in compressed-tensors.
   compression_config: z.unknown().optional(),
+  // MLX's name of it.
+  quantization: z.unknown().optional(),
   bos_token_id: tokenId.nullish(),
   eos_token_id: z.union([tokenId, z.array(tokenId)]).nullish(),
 });

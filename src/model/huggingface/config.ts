@@ -188,7 +188,10 @@ export function parseDecoderConfig(
     latent: parseLatent(hf, family, origin),
     blocks: layerBlocks(hf, family),
     multipliers: parseMultipliers(hf, recurrence),
-    quantization: parseQuantization(hf.quantization_config ?? hf.compression_config, origin),
+    quantization: parseQuantization(
+      hf.quantization_config ?? hf.compression_config ?? hf.quantization,
+      origin,
+    ),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
   };

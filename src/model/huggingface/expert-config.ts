@@ -49,7 +49,8 @@ export function parseExperts(
   // Families' defaults are of the second name.
   const count = hf.num_local_experts ?? hf.num_experts ?? 0;
   if (rules === null) {
-    if (count === 0) return null;
+    // Hunyuan says that it has one, which is an MLP.
+    if (count <= 1) return null;
     throw new ModelError(
       `${origin}: a mixture of ${count} experts is not supported (supported: dense models)`,
     );

@@ -23,6 +23,11 @@ export type Quantization =
   | { readonly method: 'mxfp4' };
 
 const GPTQ_FORMATS: readonly string[] = ['gptq', 'gptq_v2'];
+/** AutoRound's names of what others call by a method. */
+const PACKINGS: Readonly<Record<string, 'gptq' | 'awq'>> = {
+  'auto_round:auto_gptq': 'gptq',
+  'auto_round:auto_awq': 'awq',
+};
 const AWQ_VERSIONS: readonly string[] = ['gemm'];
 const COMPRESSED_FORMATS: readonly string[] = [
   'pack-quantized',
@@ -41,6 +46,10 @@ const schema = z.looseObject({
   bits: z.int().optional(),
   group_size: z.int().optional(),
   sym: z.boolean().optional(),
+  packing_format: z.string().optional(),
+  quant_algo: z.string().optional(),
+  load_in_4bit: z.boolean().optional(),
+  load_in_8bit: z.boolean().optional(),
   checkpoint_format: z.string().optional(),
   version: z.string().optional(),
   format: z.string().optional(),
@@ -63,21 +72,41 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
   if (json === undefined || json === null) return null;
   const parsed = schema.safeParse(json);
   if (!parsed.success) throw new ModelError(`${origin}: quantization_config is not valid`);
-  const { quant_method: method = 'unnamed', ...config } = parsed.data;
+  const { quant_method: stated, ...config } = parsed.data;
+  if (stated === undefined && config.bits !== undefined && config.group_size !== undefined) {
+    throw new ModelError(
+      `${origin}: weights that MLX quantized are not supported (supported: the model that they were made of, or ` +
+        'its GGUF, GPTQ and AWQ files)',
+    );
+  }
   const requireOneOf = (what: string, value: string, supported: readonly string[]): string => {
     if (supported.includes(value)) return value;
     throw new ModelError(
       `${origin}: ${what} "${value}" is not supported (supported: ${supported.join(', ')})`,
     );
   };
+  const methodOf = (name: string): string => {
+    // Its first configurations have no name of a method.
+    if (config.load_in_4bit === true || config.load_in_8bit === true) return 'bitsandbytes';
+    if (name === 'modelopt') {
+      requireOneOf('ModelOpt quant_algo', config.quant_algo ?? 'none', ['FP8']);
+      return 'fp8';
+    }
+    if (name !== 'auto-round') return name;
+    const packing = config.packing_format ?? 'none';
+    return (
+      PACKINGS[requireOneOf('AutoRound packing_format', packing, Object.keys(PACKINGS))] ?? name
+    );
+  };
+  const method = methodOf(stated ?? 'unnamed');
   if (method === 'gptq' || method === 'awq') {
     const supported = method === 'awq' ? ['4'] : ['4', '8'];
     requireOneOf(`${method.toUpperCase()} with bits`, String(config.bits ?? 4), supported);
   }
   switch (method) {
     case 'gptq': {
-      const stated = config.checkpoint_format ?? 'gptq';
-      const format = requireOneOf('GPTQ checkpoint_format', stated, GPTQ_FORMATS);
+      const name = config.checkpoint_format ?? 'gptq';
+      const format = requireOneOf('GPTQ checkpoint_format', name, GPTQ_FORMATS);
       return {
         method,
         groupSize: config.group_size ?? -1,
@@ -89,8 +118,8 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
       requireOneOf('AWQ version', config.version?.toLowerCase() ?? 'gemm', AWQ_VERSIONS);
       return { method, groupSize: config.group_size ?? -1 };
     case 'compressed-tensors': {
-      const stated = config.format ?? 'dense';
-      const format = requireOneOf('compressed-tensors format', stated, COMPRESSED_FORMATS);
+      const name = config.format ?? 'dense';
+      const format = requireOneOf('compressed-tensors format', name, COMPRESSED_FORMATS);
       const groups = Object.values(config.config_groups ?? {});
       const sizes = groups.map(({ weights }) => weights?.group_size ?? 0);
       return { method, format, groupSizes: sizes.filter((each) => each > 0) };
@@ -110,6 +139,8 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
         'fbgemm_fp8',
         'bitsandbytes',
         'mxfp4',
+        'auto-round',
+        'modelopt',
       ]);
       return null;
   }

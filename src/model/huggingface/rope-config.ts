@@ -147,7 +147,7 @@ function parseScaling(
   rotaryDim: number,
   { origin, maxModelLen = hf.max_position_embeddings }: RopeContext,
 ): RopeScaling {
-  const type = hasAlpha(rope) ? 'default' : typeOf(rope);
+  const type = typeOf(rope);
   const need = <T>(key: keyof RopeParameters, value: T | null | undefined): T => {
     if (value === null || value === undefined) {
       throw new ModelError(`${origin}: rope scaling "${type}" needs "${key}"`);
@@ -162,7 +162,9 @@ function parseScaling(
   const factor = rope.factor ?? hf.max_position_embeddings / originalMaxPositionEmbeddings;
   switch (type) {
     case 'default':
-      return { type };
+    // Up to the positions that are stated, it is the same; longer texts are not served.
+    case 'dynamic':
+      return { type: 'default' };
     case 'linear':
       return { type, factor: need('factor', rope.factor) };
     case 'proportional':
@@ -210,7 +212,7 @@ function parseScaling(
     default:
       throw new ModelError(
         `${origin}: rope scaling "${type}" is not supported ` +
-          '(supported: default, linear, llama3, yarn, longrope, proportional)',
+          '(supported: default, linear, dynamic, llama3, yarn, longrope, proportional)',
       );
   }
 }

@@ -35,7 +35,7 @@ const SAME_FAMILY: Readonly<Record<string, string>> = {
   qwen3_5_moe: 'qwen3_5_moe_text',
 };
 
-/** Values that LLaVA's configurations leave out, by the text model's `model_type`. */
+/** Values that configurations inside of others leave out (Transformers 4 wrote no defaults), by their `model_type`. */
 const LEFT_OUT: Readonly<Record<string, object>> = {
   llama: {
     vocab_size: 32_000,
@@ -54,7 +54,24 @@ const LEFT_OUT: Readonly<Record<string, object>> = {
     num_key_value_heads: 8,
     max_position_embeddings: 131_072,
   },
+  qwen2: {
+    vocab_size: 151_936,
+    hidden_size: 4096,
+    intermediate_size: 22_016,
+    num_hidden_layers: 32,
+    num_attention_heads: 32,
+    max_position_embeddings: 32_768,
+  },
 };
+
+/** Models whose configurations do so. */
+const LEAVES_OUT: ReadonlySet<string> = new Set([
+  'idefics3',
+  'internvl',
+  'llava',
+  'llava_next',
+  'llava_onevision',
+]);
 
 /** Models whose LM head is tied where the text model inside says so, even if the outer one denies it. */
 const TIED_INSIDE: ReadonlySet<string> = new Set(['llava', 'llava_onevision']);
@@ -108,10 +125,9 @@ export function textModelConfig(json: unknown): unknown {
   const { text_config: inner, tie_word_embeddings: isTiedOutside, ...outer } = parsed.data;
   const isTiedInside = TIED_INSIDE.has(outer.model_type) && inner.tie_word_embeddings === true;
   const isTied = isTiedInside || isTiedOutside;
-  const isLlava = outer.model_type === 'llava' || outer.model_type === 'llava_next';
   const modelType = inner.model_type ?? LEFT_OUT_TYPES[outer.model_type] ?? outer.model_type;
   return {
-    ...(isLlava && LEFT_OUT[modelType]),
+    ...(LEAVES_OUT.has(outer.model_type) && LEFT_OUT[modelType]),
     ...outer,
     ...inner,
     ...(isTied !== undefined && { tie_word_embeddings: isTied }),

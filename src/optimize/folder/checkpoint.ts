@@ -56,7 +56,9 @@ export async function openSource(source: ModelSource): Promise<Checkpoint> {
   if ((MULTIMODAL_TYPES as readonly unknown[]).includes(json['model_type'])) {
     throw new ModelError(`${path} is multimodal: optimize takes text models`);
   }
-  return openFloats(folder.weightFiles, json, config);
+  // Steps read this again: what the files hold counts, see own-head.ts.
+  const stated = config.tieWordEmbeddings ? json : { ...json, tie_word_embeddings: false };
+  return openFloats(folder.weightFiles, stated, config);
 }
 
 /** Opens what a step has written. */

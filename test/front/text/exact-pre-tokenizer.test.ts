@@ -13,6 +13,16 @@ const digits = (individual: boolean) => ({
   pretokenizers: [{ type: 'Digits', individual_digits: individual }, BYTE_LEVEL],
 });
 
+/** A step, and bytes of its pieces. */
+const before = (step: object) => ({
+  type: 'Sequence',
+  pretokenizers: [
+    { invert: false, ...step },
+    { ...BYTE_LEVEL, use_regex: false },
+  ],
+});
+const MERGED = ['Ġ1', 'Ġ', 'Ġ', '12'];
+
 /** Tokenizer of GPT-2's letters for bytes, and pairs that cross what may be the border of a word. */
 function tokenizerWith(preTokenizer: unknown): TextTokenizer {
   const bytes = Array.from({ length: 256 }, (_, byte) => {
@@ -21,7 +31,7 @@ function tokenizerWith(preTokenizer: unknown): TextTokenizer {
   });
   let next = 256;
   const letters = bytes.map((letter) => letter ?? String.fromCharCode(next++));
-  const pairs = ['Ġ Â', 'Â ½', 'Ġ ï', 'Ġ Ġ', '1 2', 'Ġ 1', '» ¿', 'ï »¿', 'Ù £'];
+  const pairs = ['Ġ Â', 'Â ½', 'Ġ ï', 'Ġ Ġ', '1 2', 'Ġ 1', '» ¿', 'ï »¿', 'Ù £', '. .'];
   const vocab = [...letters, ...pairs.map((pair) => pair.replace(' ', ''))];
   return new TextTokenizer({
     tokenizer: {
@@ -46,6 +56,29 @@ test.each([
   // A byte order mark is no space: it is a word with the space before it.
   [BYTE_LEVEL, '  \ufeff', ['Ġ', 'Ġï', '»¿']],
   [BYTE_LEVEL, 'a \ufeff', ['a', 'Ġï', '»¿']],
+  [
+    before({ type: 'Split', pattern: { String: ' ' }, behavior: 'MergedWithNext' }),
+    ' 1  12',
+    MERGED,
+  ],
+  [
+    before({ type: 'Split', pattern: { Regex: '\\s' }, behavior: 'MergedWithNext' }),
+    ' 1  12',
+    MERGED,
+  ],
+  [
+    before({ type: 'Split', pattern: { String: '.' }, behavior: 'Contiguous' }),
+    '1..12',
+    ['1', '..', '12'],
+  ],
+  [
+    before({ type: 'Split', pattern: { Regex: '\\d' }, behavior: 'Contiguous' }),
+    '.12',
+    ['.', '12'],
+  ],
+  [before({ type: 'Punctuation' }), '1..', ['1', '.', '.']],
+  [before({ type: 'Punctuation', behavior: 'Isolated' }), '..1', ['.', '.', '1']],
+  [before({ type: 'Punctuation', behavior: 'Contiguous' }), '..1', ['..', '1']],
 ])('%j makes of %j %j', (preTokenizer, text, tokens) => {
   const tokenizer = tokenizerWith(preTokenizer);
   const ids = [...tokenizer.encode(text, { addSpecialTokens: false })];

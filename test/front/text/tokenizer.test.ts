@@ -118,6 +118,16 @@ describe('TextTokenizer', () => {
       await expect(TextTokenizer.load(folder)).rejects.toThrow(/tokenizer\.json is missing/);
     });
 
+    it.each([['tekken.json'], ['tokenizer.model'], ['merges.txt', 'vocab.json']])(
+      'says what may become tokenizer.json: %s',
+      async (...names) => {
+        await Promise.all(names.map((name) => writeFile(join(folder, name), '')));
+        await expect(TextTokenizer.load(folder)).rejects.toThrow(
+          `tokenizer.json is missing; its tokenizer is ${names.at(-1)}, of which Transformers can make`,
+        );
+      },
+    );
+
     it.each([
       '{"model":',
       '[]',

@@ -97,6 +97,13 @@ test('says which shard the hub lacks', async () => {
   );
 });
 
+test('says that a tokenizer is of another form before weights are downloaded', async () => {
+  const { 'tokenizer.json': _, ...others } = FILES;
+  const { hub, pull } = await hubWith({ ...others, 'tekken.json': '{}' });
+  await expect(pull()).rejects.toThrow('owner/name has no tokenizer.json; its tokenizer is tekken');
+  expect(hub.downloads.join()).not.toContain('safetensors');
+});
+
 const EXPORT = {
   'onnx/model.onnx': 'graph',
   'onnx/model.onnx_data': WEIGHTS,

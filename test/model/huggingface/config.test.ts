@@ -622,8 +622,8 @@ test.each([
     'hidden_act "selu" is not supported (supported: silu, gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, relu2)',
   ],
   [
-    { rope_scaling: { rope_type: 'dynamic', factor: 4 } },
-    'rope scaling "dynamic" is not supported (supported: default, linear, llama3, yarn, longrope, proportional)',
+    { rope_scaling: { rope_type: 'ntk', factor: 4 } },
+    'rope scaling "ntk" is not supported (supported: default, linear, dynamic, llama3, yarn, longrope, proportional)',
   ],
   [{ rope_scaling: { rope_type: 'longrope' } }, 'rope scaling "longrope" needs "short_factor"'],
   [
