@@ -11,7 +11,7 @@ const PARTS =
   /^(?:encoder_model|embed_tokens|(?:vision|audio|speech)_(?:encoder|model)|embedding)\w*\.onnx$/;
 const GRAPH = /\.onnx$/i;
 /** Folders below one that are looked into: enough for a repository of a model in several forms. */
-const MAX_DEPTH = 3;
+const MAX_DEPTH = 2;
 const MAX_LISTED = 4;
 
 /** What to name in place of a graph's file, as the rest of a sentence about it; null for other files. */
