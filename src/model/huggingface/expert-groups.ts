@@ -38,11 +38,14 @@ export function parseGroups(
   return perToken === count ? undefined : { count, perToken, scored };
 }
 
+/** Routing by sigmoids, to which a correction is added where experts are picked. */
+const CORRECTED = 'noaux_tc';
+
 /** Ways of routing by the names that configurations have for them, and whether these correct scores. */
 const METHODS: Readonly<Record<string, boolean>> = {
   greedy: false,
   group_limited_greedy: false,
-  noaux_tc: true,
+  [CORRECTED]: true,
 };
 
 function topkIsPlain(method: string | null | undefined): boolean {
@@ -66,6 +69,8 @@ export function rejectOtherRouting(
   }
   // Its classes do not agree on what becomes of shares then.
   if (hf.norm_topk_prob && topkIsPlain(method)) reject('norm_topk_prob of deepseek_v2', 'false');
-  if (stated && stated !== scoring) reject(`scoring_func "${stated}"`, scoring);
+  // dots.llm1 has the name of its method there, whose scores are sigmoids.
+  const isMethod = stated === CORRECTED && isCorrected && scoring === 'sigmoid';
+  if (stated && stated !== scoring && !isMethod) reject(`scoring_func "${stated}"`, scoring);
   if (step !== undefined && step !== null && step !== 1) reject('moe_layer_freq', '1');
 }

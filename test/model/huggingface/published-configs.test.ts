@@ -29,6 +29,22 @@ test('MiniMax M2 has no MLP beside its experts, of which it says 0', () => {
   expect(experts).toMatchObject({ count: 16, intermediateSize: 352, sharedSize: null });
 });
 
+test('dots.llm1 has the name of its method for that of its scores', () => {
+  const fields = {
+    model_type: 'dots1',
+    n_routed_experts: 128,
+    n_shared_experts: 2,
+    num_experts_per_tok: 6,
+    moe_intermediate_size: 96,
+    norm_topk_prob: true,
+    routed_scaling_factor: 2.5,
+    sliding_window: null,
+  };
+  const { experts } = parse({ ...fields, scoring_func: 'noaux_tc' });
+  expect(experts).toEqual(parse({ ...fields, scoring_func: 'sigmoid' }).experts);
+  expect(() => parse({ ...fields, scoring_func: 'softmax' })).toThrow('scoring_func "softmax"');
+});
+
 test('Hunyuan says that it has one expert, which is an MLP', () => {
   expect(parse({ model_type: 'hunyuan_v1_dense', num_experts: 1 }).experts).toBeNull();
 });
