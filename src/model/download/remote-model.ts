@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 
 import { otherTokenizers } from '../../files/other-tokenizers.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
+import { told } from '../../told.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';
 import {
@@ -148,9 +149,10 @@ async function filesWithWeights(
   if (hasExport) return exportFiles(model, pickVariant);
   const unserved = weights.length > 0 ? null : describeGraphs(names);
   if (unserved !== null) throw new ModelError(`${id} ${unserved}`);
+  const others = names.slice(0, 8).map((name) => told(name, 100));
   throw new ModelError(
     `${id} has no ${CONFIG} with safetensors weights, no ONNX export and no GGUF file, only ` +
-      names.slice(0, 8).join(', '),
+      others.join(', '),
   );
 }
 

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { fileExists } from '../../files/file-exists.ts';
+import { told } from '../../told.ts';
 import { GENAI_CONFIG } from './export-folder.ts';
 
 /** Decoders as older releases of Optimum wrote them: with and without a cache in two graphs, or in one. */
@@ -13,6 +14,7 @@ const GRAPH = /\.onnx$/i;
 /** Folders below one that are looked into: enough for a repository of a model in several forms. */
 const MAX_DEPTH = 2;
 const MAX_LISTED = 4;
+const MAX_CHARACTERS = 100;
 
 /** What to name in place of a graph's file, as the rest of a sentence about it; null for other files. */
 export async function insteadOfGraph(file: string): Promise<string | null> {
@@ -97,6 +99,9 @@ async function genaiFoldersBelow(folder: string, depth: number): Promise<string[
 }
 
 function list(names: readonly string[]): string {
-  const shown = names.slice(0, MAX_LISTED).join(', ');
+  const shown = names
+    .slice(0, MAX_LISTED)
+    .map((name) => told(name, MAX_CHARACTERS))
+    .join(', ');
   return names.length > MAX_LISTED ? `${shown} and ${names.length - MAX_LISTED} more` : shown;
 }

@@ -59,7 +59,7 @@ test.each([
       ],
       null,
     );
-  await expect(pull()).rejects.toThrow(/refused|only config\.json/);
+  await expect(pull()).rejects.toThrow(/refused|no ONNX graph by a known name|only config\.json/);
   expect(await written()).toEqual(['config.json']);
 });
 
