@@ -131,7 +131,9 @@ export class BlockPacker {
     const own = this.#halves;
     const ofBlocks = { first: row * perRow, share, count };
     repeat(scales, ofBlocks, own.scales, at);
-    if (own.offsets !== null && offsets !== null) repeat(offsets, ofBlocks, own.offsets, at);
+    if (own.offsets === null) return;
+    // Of a matrix's tensors some may have none.
+    repeat(offsets ?? NONE, ofBlocks, own.offsets, at);
   }
 
   #putValues(words: Int32Array, rowWords: number, place: number): void {
@@ -148,6 +150,8 @@ export class BlockPacker {
     spreadNibbles(words, rowWords, this.#fours, firstWord / 2 + half, blockWords);
   }
 }
+
+const NONE = new Uint16Array();
 
 /** Puts what blocks share, a row of lanes apart. */
 function repeat(

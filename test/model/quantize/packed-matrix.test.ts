@@ -95,6 +95,37 @@ test('integers lie where kernels look for them, whatever was in the memory and i
   );
 });
 
+test('a tensor without offsets beside one with them has zeros there, whatever was in the memory', async () => {
+  const [rows, columns] = [32, 64];
+  const matrix = (stores?: 'offsets') =>
+    storedMatrix(rows, columns, { bits: 4, blockSize: 32, stores });
+  const stored = new Map([
+    ['with', matrix('offsets').stored],
+    ['without', matrix().stored],
+  ]);
+  const weights: WeightSource = {
+    get: async () => new Float32Array(),
+    layout: (name) => stored.get(name)?.layout ?? null,
+    integers: async (name) => {
+      const found = stored.get(name);
+      if (!found) throw new Error(`there is no tensor ${name}`);
+      return found.integers;
+    },
+    close: async () => {},
+  };
+  const tensors = [...stored.keys()].map((name) => ({ name, rows }));
+  const task: PackedTask = {
+    ...{ kind: 'native', source: { name: 'x', tensors, columns }, isGated: false },
+    ...{ bits: 4, blockSize: 32, hasOffsets: true, isStored: true },
+  };
+  const memory = new SharedArrayBuffer(packedBytes(task));
+  new Uint8Array(memory).fill(0xa5);
+  const { offsets } = await makePacked(weights, task, memory);
+  const [first, second] = [offsets?.slice(0, rows * 2), offsets?.slice(rows * 2)];
+  expect(first?.some((half) => half !== 0)).toBe(true);
+  expect(second).toEqual(new Uint16Array(rows * 2));
+});
+
 function rowsOf(
   { values, scales, zeroPoints, offsets = null }: StoredIntegers,
   rows: number,
