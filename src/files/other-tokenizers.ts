@@ -11,7 +11,11 @@ const NAMES: readonly string[] = [
 const PROGRAM =
   'import sys, transformers as t; p = sys.argv[1]; t.AutoTokenizer.from_pretrained(p).save_pretrained(p)';
 
-/** What a model has in place of tokenizer.json, and what becomes of it; null if it has neither. @param names of its files */
+/**
+ * Says what a model has in place of tokenizer.json, and how to make that.
+ * @param names of its files
+ * @returns null if it has tokenizer.json, or nothing in its place
+ */
 export function otherTokenizers(names: readonly string[]): string | null {
   const others = names.filter((name) => NAMES.includes(name));
   if (names.includes('tokenizer.json') || others.length === 0) return null;

@@ -14,11 +14,12 @@ import torch
 import transformers
 from transformers import DynamicCache
 
+from greedy import greedy
 from make import build as build_with_genai
 
 HERE = Path(__file__).parent
 TARGET = HERE / "plain"
-VOCAB_SIZE, MAX_LENGTH, HEAD_DIM, NEW_TOKENS = 64, 128, 16, 16
+VOCAB_SIZE, MAX_LENGTH, HEAD_DIM = 64, 128, 16
 IDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 SHAPE = {
     "vocab_size": VOCAB_SIZE,
@@ -145,16 +146,6 @@ def export_with_genai(model, folder):
     build_with_genai(source, folder, "fp16")
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
-
-
-def greedy(model, prompt):
-    tokens, first = list(prompt), None
-    with torch.no_grad():
-        for _ in range(NEW_TOKENS):
-            logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1]
-            first = logits if first is None else first
-            tokens.append(int(logits.argmax()))
-    return {"prompt": prompt, "logits": [round(value, 5) for value in first.tolist()], "greedy": tokens[len(prompt):]}
 
 
 def main():

@@ -19,6 +19,8 @@ import onnx
 import torch
 import transformers
 
+from greedy import greedy
+
 HERE = Path(__file__).parent
 TARGET, REFERENCE = HERE / "tools", HERE / "tools-reference.json"
 SHAPE = dict(
@@ -35,7 +37,6 @@ SHAPE = dict(
     pad_token_id=0,
 )
 PROMPTS = [[1, 60, 17, 42], [7] * 3 + list(range(20, 55)), [1] + list(range(62, 17, -3))]
-NEW_TOKENS = 16
 
 
 def genai_cuda(source, target):
@@ -74,16 +75,6 @@ CASES = {
     # It counts positions itself.
     "optimum-gemma": (lambda: transformers.GemmaConfig(**SHAPE), optimum),
 }
-
-
-def greedy(model, prompt):
-    tokens, first = list(prompt), None
-    with torch.no_grad():
-        for _ in range(NEW_TOKENS):
-            logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1]
-            first = logits if first is None else first
-            tokens.append(int(logits.argmax()))
-    return {"prompt": prompt, "logits": [round(value, 5) for value in first.tolist()], "greedy": tokens[len(prompt):]}
 
 
 def main(name):

@@ -38,7 +38,7 @@ export class ChatTemplate {
   readonly #sources: ReadonlyMap<string, string>;
   readonly #templates: ReadonlyMap<string, PythonJinja>;
   readonly #variables: Readonly<Record<string, unknown>>;
-  /** Of chats without tools, and of those with tools. */
+  /** Traits in chats without tools, and in those with tools. */
   readonly #plain: TemplateTraits;
   readonly #withTool: TemplateTraits;
   readonly #thinking: ThinkingVariables;

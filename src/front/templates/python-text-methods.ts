@@ -39,7 +39,7 @@ function linesOf(text: string): string[] {
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines;
 }
 
-/** What is before a place, there, and after it. */
+/** Texts before a place, there, and after it. */
 function partsAt(text: string, part: string, at: number): string[] {
   return at === -1 ? [text, '', ''] : [text.slice(0, at), part, text.slice(at + part.length)];
 }

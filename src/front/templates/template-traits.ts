@@ -1,4 +1,4 @@
-/** What a template shows of a chat, found out by rendering chats with words to look for. */
+/** Parts of a chat that a template shows, found out by rendering chats with words to look for. */
 import type { MessageStyle } from './chat-message.ts';
 
 /** @returns the prompt @throws ChatTemplateError */

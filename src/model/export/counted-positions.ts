@@ -88,7 +88,7 @@ class Lengths {
     return this.#graph.constant(value)?.dims.length === 0;
   }
 
-  /** What a value is the size of, in one of some dimensions; null if it is none. */
+  /** Name of the value whose size in one of some dimensions this is; null if it is none. */
   #measured(value: string, dims: readonly bigint[]): string | null {
     const gather = this.#graph.producer(this.#plain(value));
     if (gather?.opType !== 'Gather') return null;

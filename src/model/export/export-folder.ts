@@ -58,7 +58,7 @@ const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> 
 /** Where graphs lie in an export; a repository may have other exports in other folders. */
 const FOLDERS: ReadonlySet<string> = new Set(['.', 'onnx']);
 
-/** What configurations of families that are not built here call the same (GPT-J, CodeGen, GPT-BigCode, MPT). */
+/** Names that families which are not built here have for the same (GPT-J, CodeGen, GPT-BigCode, MPT). */
 const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   max_position_embeddings: ['n_positions', 'max_seq_len', 'seq_length'],
   hidden_size: ['n_embd', 'd_model'],

@@ -16,7 +16,7 @@ const MAX_DEPTH = 2;
 const MAX_LISTED = 4;
 const MAX_CHARACTERS = 100;
 
-/** What to name in place of a graph's file, as the rest of a sentence about it; null for other files. */
+/** Says what to name in place of a graph's file, as the rest of a sentence about it; null for other files. */
 export async function insteadOfGraph(file: string): Promise<string | null> {
   if (!GRAPH.test(file)) return null;
   const folder = await exportAround(dirname(file));

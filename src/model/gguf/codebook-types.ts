@@ -1,6 +1,7 @@
 import { BOOKS, type Codebook } from './codebooks.ts';
 import type { BlockSpace, IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
+import { shortOf } from './words.ts';
 
 /** Values of a block, in all types here. */
 const BLOCK = 256;
@@ -21,7 +22,7 @@ interface CodebookBlocks {
   readonly blockBytes: number;
   readonly groupSize: 16 | 32;
   readonly book: Codebook;
-  /** What the block's float16, its first two bytes, is multiplied with. */
+  /** Factor of the block's float16, which is its first two bytes. */
   readonly factorOf: (bytes: Uint8Array, start: number, group: number) => number;
   /** Place in the book of a block's n-th entry. */
   readonly entryOf: (bytes: Uint8Array, start: number, n: number) => number;
@@ -123,10 +124,6 @@ function packedSigns(word: number, n: number): number {
 
 function nibbleOf(bytes: Uint8Array, start: number, n: number): number {
   return ((bytes[start + (n >> 1)] ?? 0) >> (4 * (n & 1))) & 15;
-}
-
-function shortOf(bytes: Uint8Array, at: number): number {
-  return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
 }
 
 function wordOf(bytes: Uint8Array, at: number): number {

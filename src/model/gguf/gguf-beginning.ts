@@ -1,13 +1,12 @@
 import { open } from 'node:fs/promises';
 
 import { readRange } from '../file-range.ts';
+import { MAGIC } from './gguf-header.ts';
 import { HeaderCursor, NeedsMoreBytes } from './header-cursor.ts';
 import { GgufMetadata, type MetadataValue, readMetadataValue } from './metadata.ts';
 
 /** Bytes that are read: what the model is comes first, and its vocabulary behind it. */
 const BEGINNING = 2 ** 16;
-
-const MAGIC = 'GGUF';
 
 /** Bytes of the magic number, the version and the number of tensors. */
 const COUNTS = 16;

@@ -9,6 +9,9 @@ import { HeaderCursor, NeedsMoreBytes } from './header-cursor.ts';
 import { GgufMetadata, type MetadataValue, readMetadataValue } from './metadata.ts';
 import { tensorType, type TensorType } from './tensor-types.ts';
 
+/** First bytes of a GGUF file. */
+export const MAGIC = 'GGUF';
+
 /** A tensor in a GGUF file. */
 export interface GgufTensor {
   readonly type: TensorType;
@@ -81,7 +84,7 @@ export async function readGgufHeader(file: FileHandle, path: string): Promise<Gg
  */
 export function parseGgufHeader(bytes: Buffer, fileSize: number, path: string): GgufHeader {
   const cursor = new HeaderCursor(bytes, fileSize, path);
-  const isCut = 'GGUF'.startsWith(bytes.toString('latin1', 0, 4));
+  const isCut = MAGIC.startsWith(bytes.toString('latin1', 0, 4));
   const other = isCut ? null : standInForBinary(bytes);
   if (other !== null) throw new ModelError(`${path} ${other}`);
   readVersion(cursor, path);
@@ -111,7 +114,7 @@ export function parseGgufHeader(bytes: Buffer, fileSize: number, path: string): 
 
 function readVersion(cursor: HeaderCursor, path: string): void {
   const magic = cursor.uint32('the magic number');
-  if (magic !== Buffer.from('GGUF').readUInt32LE()) {
+  if (magic !== Buffer.from(MAGIC).readUInt32LE()) {
     throw new ModelError(`${path} is not a GGUF file: it does not begin with "GGUF"`);
   }
   const version = cursor.uint32('the version');

@@ -2,6 +2,7 @@ import { float16ToFloat32 } from '../huggingface/float-conversion.ts';
 import type { BlockSpace, IntegerBlocks, IntegerType } from './integer-blocks.ts';
 import { strideHalves } from './stride-halves.ts';
 import { TERNARY_BOOK } from './ternary-codebook.ts';
+import { shortOf } from './words.ts';
 
 /** Values of a block, in all IQ and TQ types. */
 const BLOCK = 256;
@@ -151,8 +152,4 @@ function scatteredHalves(bytes: Uint8Array, blockBytes: number, offset: number):
   const values = new Float32Array(halves.length);
   float16ToFloat32(halves, values);
   return values;
-}
-
-function shortOf(bytes: Uint8Array, at: number): number {
-  return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
 }
