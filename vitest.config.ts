@@ -75,9 +75,9 @@ export default defineConfig({
     server: { deps: { external: [/\/node_modules\//, IN_BUILD] } },
     // As many processes as cores: threads of V8's that collect garbage beside them cost more than they save.
     execArgv: ['--expose-gc', '--single-threaded-gc'],
-    // At least two files at once, and models with a thread each: with more threads than cores, those
-    // that spin while they wait would hold up all others.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // At least three files at once, since many of them wait: two leave a seventh of two cores idle. Models have a
+    // thread each: with more threads than cores, those that spin while they wait would hold up all others.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     env: { CHAIRLIFT_THREADS: '1' },
     // `npm run coverage`. Servers and engines in processes of their own, and threads, do not count.
     coverage: {
