@@ -73,7 +73,7 @@ export default defineConfig({
   test: {
     ...shared,
     server: { deps: { external: [/\/node_modules\//, IN_BUILD] } },
-    // As many processes as cores: threads of V8's that collect garbage beside them cost more than they save.
+    // More processes than cores: threads of V8's that collect garbage beside them cost more than they save.
     execArgv: ['--expose-gc', '--single-threaded-gc'],
     // At least three files at once, since many of them wait: two leave a seventh of two cores idle. Models have a
     // thread each: with more threads than cores, those that spin while they wait would hold up all others.
