@@ -42,7 +42,7 @@ const FLOORS = {
   ],
   'src/model': [
     'cache families',
-    'huggingface',
+    'huggingface tokenizers',
     'quantize',
     'graph quantized',
     'export native static',

@@ -1,6 +1,8 @@
 import { basename, join } from 'node:path';
 
 import { otherTokenizers } from '../../files/other-tokenizers.ts';
+import { defaultCacheDirectory } from '../cache/cache-directory.ts';
+import { madeOf, madeTextFolder } from '../tokenizers/made-texts.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { told } from '../../told.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
@@ -98,10 +100,11 @@ async function downloadModel(
 ): Promise<void> {
   const { id } = remote;
   // A model that can't be served is rejected before its weights are downloaded.
-  const texts = files.filter(({ name }) => TEXTS.test(name));
+  const names = namesOf(files);
+  const tokenizer = madeOf(names) ?? [];
+  const texts = files.filter(({ name }) => TEXTS.test(name) || tokenizer.includes(name));
   requireReadable(texts, id);
   await fetchAll(texts);
-  const names = namesOf(files);
   const gguf = remoteGguf(names, remote);
   if (gguf !== null) {
     await fetchAll(filesNamed(ggufParts(gguf), files));
@@ -139,8 +142,9 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
-      const other = otherTokenizers(names);
+      const other = madeOf(names) === null ? otherTokenizers(names) : null;
       if (other !== null) throw new ModelError(`${id} has no tokenizer.json; ${other}`);
+      await madeTextFolder(folder, defaultCacheDirectory());
       return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;

@@ -10,6 +10,7 @@ import { fileExists } from '../../files/file-exists.ts';
 import { parsePythonJson } from '../../files/python-json.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
+import { madeTextFolder } from '../../model/tokenizers/made-texts.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
 import { inspectSpeech, type SpeechPart } from '../../model/speech/speech-folder.ts';
 import { inspectVision } from '../../model/vision/vision-folder.ts';
@@ -129,9 +130,12 @@ async function textOf(
   };
 }
 
-/** Where a model's tokenizer and chat template are: with it, or in the cache, out of a GGUF file. */
+/** Where a model's tokenizer and chat template are: with it, or in the cache, made of files of another form. */
 export async function textFolderOf({ kind, path }: ModelFolder): Promise<string> {
-  return kind === 'gguf' ? ggufTextFolder(path, defaultCacheDirectory()) : path;
+  const cacheDirectory = defaultCacheDirectory();
+  return kind === 'gguf'
+    ? ggufTextFolder(path, cacheDirectory)
+    : madeTextFolder(path, cacheDirectory);
 }
 
 function buildable(config: DecoderConfig, stored: BuildableModel['stored'] = null): BuildableModel {
@@ -155,12 +159,13 @@ async function chooseShape(model: string, seed: number): Promise<ChosenModel> {
   const json = await readConfig(file);
   const folder = dirname(file);
   const config = parseDecoderConfig(json, file);
-  const hasText = await fileExists(join(folder, 'tokenizer.json'));
+  const texts = await madeTextFolder(folder, defaultCacheDirectory());
+  const hasText = await fileExists(join(texts, 'tokenizer.json'));
   return {
     name: basename(folder),
     source: { kind: 'random', config: json, seed },
     decoder: buildable(config),
-    text: { folder: hasText ? folder : null, vocabSize: config.vocabSize },
+    text: { folder: hasText ? texts : null, vocabSize: config.vocabSize },
     ...MADE_UP,
   };
 }

@@ -11,8 +11,10 @@ import { statedFileType } from '../../model/gguf/file-type.ts';
 import { readGgufBeginning } from '../../model/gguf/gguf-beginning.ts';
 import { ggufModels, isGguf } from '../../model/gguf/gguf-names.ts';
 import { ggufSamplingDefaults } from '../../model/gguf/text/sampling-defaults.ts';
+import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { measure } from '../../model/download/cached-models.ts';
 import { isRemote } from '../../model/remotes/remotes.ts';
+import { madeTextFolder } from '../../model/tokenizers/made-texts.ts';
 import { parseDecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
 import { inspectSpeech } from '../../model/speech/speech-folder.ts';
@@ -70,7 +72,7 @@ export class FolderFacts {
         const facts = await decoderFactsOf(path);
         const maxModelLen = typeof wanted === 'number' ? wanted : facts.maxModelLen;
         // A GGUF file's template is behind its vocabulary, which takes a while to read.
-        const canChat = !isGguf(path) && (await readTokenizerConfig(path)).chatTemplates.size > 0;
+        const canChat = !isGguf(path) && (await hasTemplate(path));
         const sees = canChat && (await canSee(path));
         const hears = (await inspectSpeech(path)) !== null;
         const capabilities = hears ? ['transcription'] : capabilitiesOfText(canChat, sees);
@@ -120,4 +122,9 @@ async function ggufFactsOf(path: string): Promise<DecoderFacts> {
     maxModelLen: metadata.number(`${family}.context_length`) ?? null,
     samplingDefaults: generationDefaults(ggufSamplingDefaults(metadata, path)),
   };
+}
+
+async function hasTemplate(path: string): Promise<boolean> {
+  const folder = await madeTextFolder(path, defaultCacheDirectory());
+  return (await readTokenizerConfig(folder)).chatTemplates.size > 0;
 }

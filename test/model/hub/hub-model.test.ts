@@ -99,9 +99,31 @@ test('says which shard the hub lacks', async () => {
 
 test('says that a tokenizer is of another form before weights are downloaded', async () => {
   const { 'tokenizer.json': _, ...others } = FILES;
-  const { hub, pull } = await hubWith({ ...others, 'tekken.json': '{}' });
-  await expect(pull()).rejects.toThrow('owner/name has no tokenizer.json; its tokenizer is tekken');
+  const { hub, pull } = await hubWith({ ...others, 'tokenizer.model': '' });
+  await expect(pull()).rejects.toThrow(
+    'owner/name has no tokenizer.json; its tokenizer is tokenizer.model',
+  );
   expect(hub.downloads.join()).not.toContain('safetensors');
+});
+
+test('takes a tokenizer of another form if it can be read, and looks at it before weights', async () => {
+  const { 'tokenizer.json': json, ...others } = FILES;
+  const good = {
+    ...others,
+    'vocab.json': '{"a": 0, "b": 1, "ab": 2}',
+    'merges.txt': 'a b',
+    'tokenizer_config.json': '{"tokenizer_class": "GPT2Tokenizer"}',
+  };
+  const { pull } = await hubWith(good);
+  expect(await readdir(await pull())).toEqual(
+    expect.arrayContaining(['vocab.json', 'merges.txt', 'model.safetensors']),
+  );
+  const damaged = await hubWith({ ...good, 'merges.txt': 'a c' });
+  await expect(damaged.pull()).rejects.toThrow('merges.txt is damaged in line 1');
+  expect(damaged.hub.downloads.join()).not.toContain('safetensors');
+  const beside = await hubWith({ ...good, 'tokenizer.json': json });
+  await beside.pull();
+  expect(beside.hub.downloads.join()).not.toContain('vocab.json');
 });
 
 const EXPORT = {

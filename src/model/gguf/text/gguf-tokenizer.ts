@@ -1,8 +1,8 @@
 import { ModelError } from '../../model-error.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
-import { type PreTokenizer, preTokenizer } from './pre-tokenizers.ts';
-import { mergesByScore, type SpacePrefix, spaceSteps } from './sentencepiece.ts';
+import { type PreTokenizer, preTokenizer } from '../../tokenizers/pre-tokenizers.ts';
+import { mergesByScore, type SpacePrefix, spaceSteps } from '../../tokenizers/sentencepiece.ts';
 
 /** Markers of Phi-3 after which spaces count: a file does not state them. */
 const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);

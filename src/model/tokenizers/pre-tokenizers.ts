@@ -1,4 +1,4 @@
-import { ModelError } from '../../model-error.ts';
+import { ModelError } from '../model-error.ts';
 
 /** How a text is cut into words before pairs are merged, and what goes with it. */
 export interface PreTokenizer {

@@ -1,13 +1,19 @@
-import type { GgufVocabulary } from './gguf-vocabulary.ts';
-
 const SPACE = '▁';
+
+/** Tokens by id, as SentencePiece lists them. */
+export interface Pieces {
+  readonly tokens: readonly string[];
+  readonly ids: ReadonlyMap<string, number>;
+  /** Whether a token is made of characters, not a marker or a byte. */
+  readonly isText: (id: number) => boolean;
+}
 
 /**
  * Merges in the order that SentencePiece takes them: the pair whose whole has the best score first.
  * A part need not be a token if it is a single character.
  */
 export function mergesByScore(
-  { tokens, ids, isText }: Pick<GgufVocabulary, 'tokens' | 'ids' | 'isText'>,
+  { tokens, ids, isText }: Pieces,
   scores: Float64Array,
 ): [string, string][] {
   const byScore = Array.from(tokens.keys())
