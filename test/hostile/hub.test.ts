@@ -25,6 +25,7 @@ it.each([
     { 'genai_config.json': genai(`${OUT}/escaped.onnx`), 'config.json': config },
   ],
   ['an export', { 'config.json': config }],
+  ['a folder of an export', { [`${OUT}/onnx/genai_config.json`]: genai('model.onnx') }],
   [
     'an index of safetensors',
     { 'config.json': config, 'model.safetensors.index.json': index(`${OUT}/escaped.onnx`) },

@@ -20,6 +20,7 @@ import { describeGraphs } from '../export/unserved-export.ts';
 import { ggufParts, pickMmproj } from '../gguf/gguf-names.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
+import { downloadWithin, remoteFolder } from './remote-folder.ts';
 import { remoteGguf } from './remote-gguf.ts';
 import {
   cachedFiles,
@@ -89,23 +90,26 @@ export async function pullConfig(
 }
 
 function servedPath({ folder, names }: PulledFiles, remote: Remote): string {
-  const file = remoteGguf(names, remote);
-  return file === null ? folder : joinUntrusted(folder, file, remote.id);
+  const within = remoteFolder(names, remote) ?? remoteGguf(names, remote);
+  return within === null ? folder : joinUntrusted(folder, within, remote.id);
 }
 
 async function downloadModel(
   remote: Remote,
-  { files, folder, fetchAll }: Download,
+  download: Download,
   { pickVariant, wantsMmproj }: PullOptions,
 ): Promise<void> {
   const { id } = remote;
+  const inside = remoteFolder(namesOf(download.files), remote);
+  const within = inside === null ? download : downloadWithin(inside, download, id);
+  const { files, folder, fetchAll } = within;
   // A model that can't be served is rejected before its weights are downloaded.
   const names = namesOf(files);
   const tokenizer = madeOf(names) ?? [];
   const texts = files.filter(({ name }) => TEXTS.test(name) || tokenizer.includes(name));
   requireReadable(texts, id);
   await fetchAll(texts);
-  const gguf = remoteGguf(names, remote);
+  const gguf = inside === null ? remoteGguf(names, remote) : null;
   if (gguf !== null) {
     await fetchAll(filesNamed(ggufParts(gguf), files));
     const mmproj = pickMmproj(names, gguf);

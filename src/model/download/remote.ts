@@ -24,7 +24,7 @@ export interface Remote {
   readonly id: string;
   /** Name by which clients call it. */
   readonly name: string;
-  /** A GGUF file, or the type of weights in its name, such as `Q4_K_M`; null if nobody says. */
+  /** A GGUF file, the type of weights in its name, such as `Q4_K_M`, or a folder; null if nobody says. */
   readonly file: string | null;
   /** Its folder in the cache: names of folders, one below the other. */
   readonly home: readonly string[];

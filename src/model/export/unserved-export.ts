@@ -54,10 +54,6 @@ export async function describeUnserved(
  * @returns null if there are none
  */
 export function describeGraphs(files: readonly string[]): string | null {
-  const below = files.filter((file) => file.endsWith(`/${GENAI_CONFIG}`)).map(dirname);
-  if (below.length > 0) {
-    return `has ONNX exports in folders of it (${list(below)}): download one of these, and name its folder`;
-  }
   const graphs = files.filter((file) => GRAPH.test(file));
   if (graphs.length === 0) return null;
   const are = (names: RegExp) => graphs.some((file) => names.test(basename(file)));

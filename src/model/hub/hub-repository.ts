@@ -19,7 +19,7 @@ export interface HubReference {
   /** Such as `Qwen/Qwen3-0.6B`. */
   readonly id: string;
   readonly revision: string;
-  /** A GGUF file, or the type of weights in its name, such as `Q4_K_M`; null if nobody says. */
+  /** A GGUF file, the type of weights in its name, such as `Q4_K_M`, or a folder; null if nobody says. */
   readonly file: string | null;
 }
 

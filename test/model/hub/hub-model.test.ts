@@ -229,19 +229,72 @@ test('tells a model without safetensors', async () => {
   );
 });
 
-test('tells exports that are not served, and those in folders of a repository', async () => {
+test('tells exports that are not served', async () => {
   const old = await hubWith({ 'config.json': '{}', 'onnx/decoder_model_merged.onnx': 'x' });
   await expect(old.pull()).rejects.toThrow('owner/name has an export by an older release of Opt');
-  const several = await hubWith({
-    'README.md': '',
-    'cpu/int4/genai_config.json': '{}',
-    'cpu/int4/model.onnx': 'x',
-    'cuda/genai_config.json': '{}',
-    'cuda/model_q4.onnx': 'x',
+});
+
+const genai = JSON.stringify({
+  model: {
+    type: 'phi3',
+    vocab_size: 10,
+    context_length: 10,
+    decoder: { filename: 'model.onnx', inputs: {}, outputs: {} },
+  },
+});
+const inFolder = (folder: string) => ({
+  [`${folder}/genai_config.json`]: genai,
+  [`${folder}/model.onnx`]: folder,
+  [`${folder}/model.onnx.data`]: WEIGHTS,
+  [`${folder}/tokenizer.json`]: '{}',
+});
+/** As microsoft/Phi-3-mini-4k-instruct-onnx has them. */
+const FOLDERS = [
+  'cpu_and_mobile/cpu-int4-rtn-block-32',
+  'cpu_and_mobile/cpu-int4-rtn-block-32-acc-level-4',
+  'cuda/cuda-fp16',
+  'directml/directml-int4-awq-block-128',
+] as const;
+const MICROSOFT = { 'config.json': '{}', ...Object.assign({}, ...FOLDERS.map(inFolder)) };
+
+test.each([
+  ['hf:owner/name', FOLDERS, FOLDERS[1]],
+  ['hf:owner/name', FOLDERS.slice(0, 1), FOLDERS[0]],
+  ['hf:owner/name', FOLDERS.slice(2, 3), FOLDERS[2]],
+  [`hf:owner/name:${FOLDERS[0]}`, FOLDERS, FOLDERS[0]],
+  ['hf:owner/name:cuda/', FOLDERS, FOLDERS[2]],
+])('%s takes a model in a folder of a repository', async (reference, folders, expected) => {
+  const files = { 'config.json': '{}', ...Object.assign({}, ...folders.map(inFolder)) };
+  const { hub, options } = await hubWith(files);
+  const remote = parseHubReference(reference);
+  const folder = await pullHubModel(remote, options);
+  expect(folder.endsWith(join('', ...expected.split('/')))).toBe(true);
+  expect(await readFile(join(folder, 'model.onnx'), 'utf8')).toBe(expected);
+  expect(hub.downloads.filter((name) => !name.startsWith(expected))).toEqual([]);
+  const access = { ...options.access, isOffline: true };
+  expect(await pullHubModel(remote, { ...options, access })).toBe(folder);
+});
+
+test('a folder that is named wins over a model at the top', async () => {
+  const { options } = await hubWith({
+    ...FILES,
+    ...MICROSOFT,
+    'config.json': FILES['config.json'],
   });
-  await expect(several.pull()).rejects.toThrow(
-    'owner/name has ONNX exports in folders of it (cpu/int4, cuda): download one of these, and name its folder',
-  );
+  const pull = (name: string) => pullHubModel(parseHubReference(name), options);
+  expect(await readdir(await pull('hf:owner/name'))).toContain('model.safetensors');
+  expect(await pull(`hf:owner/name:${FOLDERS[2]}`)).toMatch(/cuda-fp16$/);
+});
+
+test.each([
+  ['hf:owner/name', FOLDERS.slice(2), /models in folders, name one of them, as hf:owner\/name:FOL/],
+  ['hf:owner/name:cpu_and_mobile', FOLDERS, /several of "cpu_and_mobile": name one of them/],
+  ['hf:owner/name:rocm', FOLDERS, /none of "rocm": name one of them.*it has cpu_and_mobile\/cpu/],
+  ['hf:owner/name', ['a/../../../b'], /which is refused: it leads out of its folder/],
+])('%s is refused where no folder is the one', async (reference, folders, message) => {
+  const { options, hub } = await hubWith(Object.assign({}, ...folders.map(inFolder)));
+  await expect(pullHubModel(parseHubReference(reference), options)).rejects.toThrow(message);
+  expect(hub.downloads).toEqual([]);
 });
 
 test('sends the token, and says when one is missing or not enough', async () => {
