@@ -106,6 +106,11 @@ describe('a checkpoint of MLX', () => {
     );
   });
 
+  it('with an LM head has that, whatever config.json says', async () => {
+    const folder = await inspectModelFolder(await changed('llama', { tie_word_embeddings: true }));
+    expect(folder).toMatchObject({ config: { tieWordEmbeddings: false } });
+  });
+
   it('of a family that it stores otherwise is refused', async () => {
     const config = JSON.parse(
       await readFile('test/fixtures/hybrids/falcon-h1/config.json', 'utf8'),
