@@ -39,7 +39,7 @@ import { downloadFiles } from './snapshot.ts';
 /** The files of a decoder, its tokenizer and its images; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
 const TEXTS =
-  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
+  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|hf_quant_config|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
 /** Rejects when there is none that fits, saying what there is. */
 export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;

@@ -11,6 +11,7 @@ import { type StoredPrecision, storedPrecision } from '../native/stored-precisio
 import { ggufModels, isGguf, isGgufPiece } from '../gguf/gguf-names.ts';
 import { QuantizedWeights } from '../quantized/quantized-weights.ts';
 import { readJson } from '../huggingface/json-file.ts';
+import { MODELOPT_FILE, withModelOpt } from '../huggingface/modelopt.ts';
 import {
   SafetensorsWeights,
   SHARD_INDEX,
@@ -18,6 +19,7 @@ import {
   weightFiles,
 } from '../huggingface/safetensors.ts';
 import { describeUnserved, insteadOfGraph } from '../export/unserved-export.ts';
+import { mlxWeights, nameExperts } from './mlx-weights.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
 import { withOwnHead } from './own-head.ts';
 import { speechWeights } from '../huggingface/speech-weights.ts';
@@ -92,7 +94,8 @@ async function inspectHuggingFaceFolder(
   maxModelLen: number | undefined,
 ): Promise<HuggingFaceFolder> {
   const configPath = join(folder, 'config.json');
-  const stated = parseDecoderConfig(await readJson(configPath), configPath, maxModelLen);
+  const json = await readConfig(folder, names);
+  const stated = parseDecoderConfig(json, configPath, maxModelLen);
   const files = await weightFiles(folder, names);
   const config = await withOwnHead(stated, files);
   let stored: StoredPrecision | null = null;
@@ -114,10 +117,35 @@ async function inspectHuggingFaceFolder(
   };
 }
 
-async function openWeights(files: readonly string[], config: DecoderConfig): Promise<WeightSource> {
-  const { quantization, family } = config;
+/** config.json, with what ModelOpt says elsewhere. */
+async function readConfig(folder: string, names: readonly string[]): Promise<unknown> {
+  const json = await readJson(join(folder, 'config.json'));
+  if (!names.includes(MODELOPT_FILE)) return json;
+  const path = join(folder, MODELOPT_FILE);
+  return withModelOpt(json, await readJson(path), path);
+}
+
+async function openStored(
+  files: readonly string[],
+  config: DecoderConfig,
+): Promise<{ plain: SafetensorsWeights; stored: WeightSource }> {
+  const { quantization } = config;
   const plain = await SafetensorsWeights.open(files);
-  const stored = quantization === null ? plain : await QuantizedWeights.open(plain, quantization);
+  if (quantization === null) return { plain, stored: plain };
+  const quantized = await QuantizedWeights.open(plain, quantization);
+  if (quantization.method !== 'mlx') return { plain, stored: quantized };
+  try {
+    nameExperts(plain, config);
+  } catch (error) {
+    await plain.close();
+    throw error;
+  }
+  return { plain, stored: mlxWeights(plain, quantized, config) };
+}
+
+async function openWeights(files: readonly string[], config: DecoderConfig): Promise<WeightSource> {
+  const { family } = config;
+  const { plain, stored } = await openStored(files, config);
   const weights = multipliedWeights(config, stored);
   if (config.crossPositions !== undefined) return speechWeights(weights, config.crossPositions);
   if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);

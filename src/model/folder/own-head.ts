@@ -32,6 +32,8 @@ async function headDiffers(
   const embedding = `${family.tensors.embedding}.weight`;
   const weights = await SafetensorsWeights.open(files);
   try {
+    // MLX stores no head that is tied.
+    if (weights.has(`${family.tensors.lmHead}.scales`)) return true;
     if (!weights.has(head) || !weights.has(embedding)) return false;
     const shape = [vocabSize, hiddenSize];
     const count = Math.min(COMPARED_ROWS, vocabSize);

@@ -75,7 +75,7 @@ export class StackedWeights implements WeightSource {
 
   #find(name: string): ExpertTensor | null {
     // Some checkpoints of a family have their experts apart all the same.
-    if (this.#stored.has(name)) return null;
+    if (this.#others.typeOf?.(name)) return null;
     for (const [kind, pattern] of this.#patterns) {
       const [, layer, expert, suffix] = pattern.exec(name) ?? [];
       if (layer === undefined) continue;

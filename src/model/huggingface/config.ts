@@ -15,6 +15,8 @@ import { type LatentAttention, parseLatent, withExpandedHeads } from './latent-c
 import { type LayerBlock, layerBlocks, withLayerTypes } from './layer-blocks.ts';
 import { type LayerParts, parseLayerParts } from './layer-parts.ts';
 import { withLinearLayers } from './linear-layers.ts';
+import { MLX_FAMILIES } from './mlx-forms.ts';
+import { isMlx } from './mlx-quantization.ts';
 import { mlpWidths } from './mlp-widths.ts';
 import { type Multipliers, parseMultipliers } from './multipliers.ts';
 import { parseRecurrence, type RecurrentConfig } from './recurrent-config.ts';
@@ -188,10 +190,7 @@ export function parseDecoderConfig(
     latent: parseLatent(hf, family, origin),
     blocks: layerBlocks(hf, family),
     multipliers: parseMultipliers(hf, recurrence),
-    quantization: parseQuantization(
-      hf.quantization_config ?? hf.compression_config ?? hf.quantization,
-      origin,
-    ),
+    quantization: parseQuantization(statedQuantization(hf), origin),
     bosTokenId: hf.bos_token_id ?? null,
     eosTokenIds: [hf.eos_token_id ?? []].flat(),
   };
@@ -253,8 +252,21 @@ function checkHeads({ headDim, numHeads, numKvHeads }: DecoderConfig, origin: st
   }
 }
 
-/** There is one format for stacked experts. */
+/** MLX leaves what it began with in the other field. */
+function statedQuantization(hf: HuggingFaceConfig): unknown {
+  const { quantization_config: stated, compression_config: older, quantization } = hf;
+  return isMlx(quantization) ? quantization : (stated ?? older ?? quantization);
+}
+
+/** There is one format for stacked experts, but for MLX's, which has them by themselves. */
 function checkQuantization({ quantization, family }: DecoderConfig, origin: string): void {
+  if (quantization?.method === 'mlx') {
+    if (MLX_FAMILIES.has(family.modelType)) return;
+    throw new ModelError(
+      `${origin}: ${family.modelType} as MLX stores it is not supported ` +
+        `(supported: ${[...MLX_FAMILIES].join(', ')})`,
+    );
+  }
   const isAlternating = family.experts?.stacked?.order === 'columns, alternating';
   if (quantization !== null && (quantization.method === 'mxfp4') !== isAlternating) {
     throw new ModelError(

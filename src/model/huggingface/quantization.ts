@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
 import { ModelError } from '../model-error.ts';
+import { isMlx, type MlxQuantization, parseMlx } from './mlx-quantization.ts';
+import { modelOptMethod } from './modelopt.ts';
 
 /** How a checkpoint's matrices are quantized, of what its config.json says. */
 export type Quantization =
@@ -18,6 +20,9 @@ export type Quantization =
       readonly groupSizes: readonly number[];
     }
   | { readonly method: 'fp8'; readonly block: readonly [number, number] | null }
+  /** ModelOpt's, where matrices may also be in FP8. */
+  | { readonly method: 'nvfp4' }
+  | MlxQuantization
   | { readonly method: 'bitsandbytes' }
   /** Format of stacked experts, see StackedExperts. */
   | { readonly method: 'mxfp4' };
@@ -35,6 +40,7 @@ const COMPRESSED_FORMATS: readonly string[] = [
   'float-quantized',
   'naive-quantized',
   'mxfp4-pack-quantized',
+  'nvfp4-pack-quantized',
   // Several of these.
   'mixed-precision',
   'dense',
@@ -47,7 +53,6 @@ const schema = z.looseObject({
   group_size: z.int().optional(),
   sym: z.boolean().optional(),
   packing_format: z.string().optional(),
-  quant_algo: z.string().optional(),
   load_in_4bit: z.boolean().optional(),
   load_in_8bit: z.boolean().optional(),
   checkpoint_format: z.string().optional(),
@@ -70,15 +75,10 @@ const schema = z.looseObject({
  */
 export function parseQuantization(json: unknown, origin: string): Quantization | null {
   if (json === undefined || json === null) return null;
+  if (isMlx(json)) return parseMlx(json, origin);
   const parsed = schema.safeParse(json);
   if (!parsed.success) throw new ModelError(`${origin}: quantization_config is not valid`);
   const { quant_method: stated, ...config } = parsed.data;
-  if (stated === undefined && config.bits !== undefined && config.group_size !== undefined) {
-    throw new ModelError(
-      `${origin}: weights that MLX quantized are not supported (supported: the model that they were made of, or ` +
-        'its GGUF, GPTQ and AWQ files)',
-    );
-  }
   const requireOneOf = (what: string, value: string, supported: readonly string[]): string => {
     if (supported.includes(value)) return value;
     throw new ModelError(
@@ -88,10 +88,7 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
   const methodOf = (name: string): string => {
     // Its first configurations have no name of a method.
     if (config.load_in_4bit === true || config.load_in_8bit === true) return 'bitsandbytes';
-    if (name === 'modelopt') {
-      requireOneOf('ModelOpt quant_algo', config.quant_algo ?? 'none', ['FP8']);
-      return 'fp8';
-    }
+    if (name === 'modelopt') return modelOptMethod(json, origin);
     if (name !== 'auto-round') return name;
     const packing = config.packing_format ?? 'none';
     return (
@@ -129,6 +126,7 @@ export function parseQuantization(json: unknown, origin: string): Quantization |
       return { method: 'fp8', block: config.weight_block_size ?? null };
     case 'bitsandbytes':
     case 'mxfp4':
+    case 'nvfp4':
       return { method };
     default:
       requireOneOf('quant_method', method, [

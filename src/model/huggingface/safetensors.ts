@@ -148,6 +148,24 @@ export class SafetensorsWeights implements WeightSource {
     return bytes;
   }
 
+  /**
+   * Gives the tensors that a tensor is made of names of their own.
+   * @param names one for each
+   * @throws {ModelError} if there are more or fewer
+   */
+  nameParts(name: string, names: readonly string[]): void {
+    const { shape } = this.#require(name);
+    const [count, ...inner] = shape;
+    if (count !== names.length) {
+      throw new ModelError(
+        `${this.describe(name)} has shape [${shape.join(', ')}], expected ${names.length} matrices`,
+      );
+    }
+    for (const [index, each] of names.entries()) {
+      this.#tensors.set(each, { ...this.#part(name, shape, index), shape: inner });
+    }
+  }
+
   /** Name of a tensor in errors. */
   describe(name: string): string {
     return `${this.#require(name).path}: tensor "${name}"`;

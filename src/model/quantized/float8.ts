@@ -3,7 +3,7 @@ import type { MatrixShape, ValueFormat } from './matrix-format.ts';
 import type { TensorReader } from './tensor-reader.ts';
 
 /** Values by their bits: a sign, 4 bits of exponent with bias 7, 3 of fraction; no infinity. */
-const E4M3 = Float32Array.from({ length: 256 }, (_, bits) => {
+export const E4M3 = Float32Array.from({ length: 256 }, (_, bits) => {
   const sign = bits & 0x80 ? -1 : 1;
   const exponent = (bits >> 3) & 15;
   const fraction = bits & 7;

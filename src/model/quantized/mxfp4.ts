@@ -16,7 +16,9 @@ const NAN_EXPONENT = 255;
 export function mxfp4Format(): ValueFormat {
   return {
     kind: 'values',
-    holds: (tensors, base) => tensors.dtype(`${base}.weight_packed`) === 'U8',
+    holds: (tensors, base) =>
+      tensors.dtype(`${base}.weight_packed`) === 'U8' &&
+      tensors.dtype(`${base}.weight_scale`) !== 'F8_E4M3',
     async values(tensors, base, [rows, columns]) {
       const shape = [rows, Math.ceil(columns / 2)];
       const packed = await tensors.bytes(`${base}.weight_packed`, ['U8'], shape);
@@ -27,13 +29,18 @@ export function mxfp4Format(): ValueFormat {
   };
 }
 
+/** The scale that an exponent stands for; NaN for one that is none. */
+export function powerOfTwo(exponent: number): number {
+  return exponent === NAN_EXPONENT ? NaN : 2 ** (exponent - EXPONENT_BIAS);
+}
+
 /** @param exponents of each 16 bytes of `packed` */
 export function mxfp4Values(packed: Uint8Array, exponents: Uint8Array): Float32Array {
   const values = new Float32Array(packed.length * 2);
   for (let index = 0; index < packed.length; index++) {
     const byte = packed[index] ?? 0;
     const exponent = exponents[Math.floor((index * 2) / E2M1_BLOCK)] ?? 0;
-    const scale = exponent === NAN_EXPONENT ? NaN : 2 ** (exponent - EXPONENT_BIAS);
+    const scale = powerOfTwo(exponent);
     values[index * 2] = (E2M1[byte & 15] ?? 0) * scale;
     values[index * 2 + 1] = (E2M1[byte >> 4] ?? 0) * scale;
   }

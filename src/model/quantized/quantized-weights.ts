@@ -14,7 +14,9 @@ import { columnOrder } from './column-order.ts';
 import { float8Format } from './float8.ts';
 import { gptqFormat } from './gptq.ts';
 import type { IntegerFormat, MatrixFormat, MatrixShape } from './matrix-format.ts';
+import { mlxFormats } from './mlx.ts';
 import { mxfp4Format } from './mxfp4.ts';
+import { COMPRESSED, MODELOPT, nvfp4Format } from './nvfp4.ts';
 import { intQuantizedFormat, packQuantizedFormat } from './packed-quantized.ts';
 import type { Quantization } from '../huggingface/quantization.ts';
 import { TensorReader } from './tensor-reader.ts';
@@ -151,6 +153,10 @@ function formatsOf(quantization: Quantization): readonly MatrixFormat[] {
       return [awqFormat(quantization.groupSize)];
     case 'fp8':
       return [float8Format(quantization.block)];
+    case 'nvfp4':
+      return [nvfp4Format(MODELOPT), float8Format(null)];
+    case 'mlx':
+      return mlxFormats(quantization.keptIn);
     case 'bitsandbytes':
       return [fourBitFormat(), eightBitFormat()];
     case 'mxfp4':
@@ -159,6 +165,7 @@ function formatsOf(quantization: Quantization): readonly MatrixFormat[] {
     case 'compressed-tensors':
     default:
       return [
+        nvfp4Format(COMPRESSED),
         mxfp4Format(),
         packQuantizedFormat(quantization.groupSizes),
         intQuantizedFormat(quantization.groupSizes),

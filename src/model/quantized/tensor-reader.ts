@@ -27,6 +27,11 @@ export class TensorReader {
     return this.#weights.get(name, this.#require(name));
   }
 
+  /** Name of a tensor in errors, with its file. */
+  describe(name: string): string {
+    return this.#weights.describe(name);
+  }
+
   /** A tensor's bytes. @throws {ModelError} if it has another type or shape */
   async bytes(
     name: string,

@@ -47,6 +47,24 @@ export function unpackAlongColumns(
   return values;
 }
 
+/** Integers of any size that follow each other through all words of a row. @param bytes of whole rows */
+export function unpackBits(
+  bytes: Uint8Array,
+  [rows, columns]: readonly [number, number],
+  bits: number,
+): Uint8Array {
+  const values = new Uint8Array(rows * columns);
+  const mask = 2 ** bits - 1;
+  for (let at = 0; at < values.length; at++) {
+    // A row has whole words, so that the place of an integer is that among all.
+    const bit = at * bits;
+    const byte = Math.floor(bit / 8);
+    const pair = (bytes[byte] ?? 0) | ((bytes[byte + 1] ?? 0) << 8);
+    values[at] = (pair >> (bit % 8)) & mask;
+  }
+  return values;
+}
+
 /** Edge of the square that is transposed at a time. */
 const TILE = 64;
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { isMlxConfig } from '../huggingface/mlx-quantization.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { SafetensorsWeights, weightFiles } from '../huggingface/safetensors.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
@@ -41,7 +42,9 @@ export async function inspectVision(
   if (isGguf(path)) return inspectMmproj(path, textSize, mmproj);
   const names = await readdir(path);
   if (!names.includes('config.json')) return null;
-  const parse = parserOf(await readJson(join(path, 'config.json')));
+  const stated = await readJson(join(path, 'config.json'));
+  // Parts that see are in another form there, and left out by many.
+  const parse = isMlxConfig(stated) ? null : parserOf(stated);
   if (parse === null) return null;
   const told = await readVisionFiles(path, names);
   if (told === null) return null;

@@ -55,3 +55,35 @@ test('experts that are stacked are those that are apart', async () => {
   }
   await Promise.all([weights.close(), apart.weights.close()]);
 });
+
+test('experts that are apart may be quantized as other matrices are', async () => {
+  const apart = await open(APART);
+  const stored: Record<string, RawTensor> = {};
+  const filled = (dtype: string, shape: readonly [number, number], byte: number): RawTensor => {
+    const bytes = new Uint8Array(shape[0] * shape[1]).fill(byte);
+    return { dtype, shape, bytes };
+  };
+  for (const [name, shape] of await tensorShapes(join(APART, 'model.safetensors'))) {
+    if (!/\.experts\.\d+\.(gate|up)_proj\.weight$/.test(name)) {
+      stored[name] = floatTensor(shape, await apart.weights.get(name, shape));
+      continue;
+    }
+    // All of them 1 in E2M1 and 1 in E4M3, divided by 2.
+    stored[`${name}_packed`] = filled('U8', [WIDTH, HIDDEN / 2], 0x22);
+    stored[`${name}_scale`] = filled('F8_E4M3', [WIDTH, HIDDEN / 16], 0x38);
+    stored[`${name}_global_scale`] = floatTensor([1], Float32Array.of(2));
+  }
+  const path = await temporaryDirectory();
+  await writeSafetensors(join(path, 'model.safetensors'), stored);
+  const config: object = JSON.parse(await readFile(join(APART, 'config.json'), 'utf8'));
+  const quantization = { quant_method: 'compressed-tensors', format: 'nvfp4-pack-quantized' };
+  const quantized = { ...config, quantization_config: quantization };
+  await writeFile(join(path, 'config.json'), JSON.stringify(quantized));
+
+  const { weights } = await open(path);
+  const name = 'model.layers.1.mlp.experts.3.up_proj.weight';
+  const halves = new Float32Array(WIDTH * HIDDEN).fill(0.5);
+  expect(await weights.get(name, [WIDTH, HIDDEN])).toEqual(halves);
+  expect(weights.layout?.(name, [WIDTH, HIDDEN])).toMatchObject({ bits: 8, blockSize: 16 });
+  await Promise.all([weights.close(), apart.weights.close()]);
+});

@@ -106,7 +106,7 @@ test.each([
 test.each([
   [{ quant_method: 'auto-round', bits: 2, packing_format: 'auto_round:auto_gptq' }, 'bits "2"'],
   [{ quant_method: 'auto-round', packing_format: 'auto_round:gptqmodel' }, 'packing_format "auto'],
-  [{ quant_method: 'modelopt', quant_algo: 'NVFP4' }, 'ModelOpt quant_algo "NVFP4" is not'],
+  [{ quant_method: 'modelopt', quant_algo: 'W4A8_AWQ' }, 'ModelOpt quant_algo "W4A8_AWQ" is not'],
 ])('quantization %o is refused: %s', (quantization_config, message) => {
   expect(() => parse({ quantization_config })).toThrow(ModelError);
   expect(() => parse({ quantization_config })).toThrow(message);
@@ -127,10 +127,7 @@ describe('quantization without a method', () => {
       quantization: { group_size: 64, bits: 4, mode: 'affine' },
       quantization_config: { group_size: 64, bits: 4, mode: 'affine' },
     },
-  ])('is of MLX, and refused: %o', (fields) => {
-    expect(() => parse(fields)).toThrow(ModelError);
-    expect(() => parse(fields)).toThrow(
-      'config.json: weights that MLX quantized are not supported (supported: the model that they',
-    );
+  ])('is of MLX: %o', (fields) => {
+    expect(parse(fields).quantization).toEqual({ method: 'mlx', keptIn: 4 });
   });
 });
