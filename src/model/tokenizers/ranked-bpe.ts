@@ -1,3 +1,4 @@
+import { told } from '../../told.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import type { PreTokenizer } from './pre-tokenizers.ts';
@@ -44,7 +45,7 @@ export function rankedBpe(
   const ranks = new Map(tokens.map((token, rank) => [token, rank]));
   if (ranks.size < tokens.length) {
     const twice = tokens.find((token, rank) => ranks.get(token) !== rank) ?? '';
-    throw new ModelError(`${path} has the token ${JSON.stringify(twice.slice(0, 100))} twice`);
+    throw new ModelError(`${path} has the token "${told(twice, 100)}" twice`);
   }
   const missing = LETTERS.findIndex((letter) => !ranks.has(letter));
   if (missing >= 0) throw new ModelError(`${path} has no token for the byte ${missing}`);

@@ -151,6 +151,10 @@ describe('tekken.json', () => {
     ],
     [{ vocab: [{ rank: 1, token_bytes: 'AA==' }] }, /has 1 tokens of 900/],
     [{ vocab: 'all' }, /is damaged: vocab/],
+    [
+      { vocab: tekken.ranked.map((_, rank) => ({ rank, token_bytes: 'AA==' })) },
+      /has the token "Ā" twice/,
+    ],
     [{ special_tokens: [{ rank: 40, token_str: 'a' }] }, /the same rank, or beyond 40/],
     [{ special_tokens: [{ rank: 0, token_str: '<SPECIAL_7>' }] }, /a special token twice/],
   ])('is refused with a reason: %j', async (change, message) => {
