@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { explainZod } from '../../explain-zod.ts';
 import { ModelError } from '../model-error.ts';
 import { preTokenizer } from './pre-tokenizers.ts';
-import { beginsWith, type SpecialToken } from './ranked-bpe.ts';
+import { type AddedToken, around, byteLevelBpe } from './tokenizer-json.ts';
 
 /** Ways to cut texts by the class of Transformers that does; OPT's is GPT-2's. */
 const WAYS: Readonly<Record<string, string>> = {
@@ -61,7 +61,7 @@ export function readListedMerges(files: ListedMerges, path: string): unknown {
     throw new ModelError(`${path}: vocab.json or added_tokens.json is damaged`);
   }
   const words = new Map(Object.entries(vocab.data));
-  const special = new Map<string, Omit<SpecialToken, 'content'>>();
+  const special = new Map<string, Omit<AddedToken, 'content'>>();
   for (const [content, id] of Object.entries(added.data))
     special.set(content, { id, special: false });
   for (const [id, { content, special: isSpecial }] of Object.entries(roles.added_tokens_decoder)) {
@@ -77,31 +77,13 @@ export function readListedMerges(files: ListedMerges, path: string): unknown {
   const beginId = typeof begin === 'string' ? special.get(begin)?.id : undefined;
   const hasBegin = addsBegin === true && typeof begin === 'string' && beginId !== undefined;
   return {
-    version: '1.0',
-    truncation: null,
-    padding: null,
-    added_tokens: [...special].map(([content, { id, special: isSpecial }]) => ({
-      id,
-      content,
-      special: isSpecial,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-    })),
-    normalizer: way.normalizer,
-    pre_tokenizer: { type: 'Sequence', pretokenizers: way.steps },
-    post_processor: hasBegin ? beginsWith(begin, beginId) : null,
-    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: {
-      type: 'BPE',
-      unk_token: null,
-      byte_fallback: false,
-      fuse_unk: false,
-      ignore_merges: false,
+    ...around(hasBegin ? { id: beginId, content: begin } : null, null),
+    ...byteLevelBpe({
+      way,
+      added: [...special].map(([content, known]) => ({ ...known, content })),
       vocab: vocab.data,
       merges: mergesOf(files.merges, words, path),
-    },
+    }),
   };
 }
 

@@ -2,14 +2,7 @@ import { told } from '../../told.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import { ModelError } from '../model-error.ts';
 import type { PreTokenizer } from './pre-tokenizers.ts';
-
-/** A token that is found in texts before they are cut. */
-export interface SpecialToken {
-  readonly id: number;
-  readonly content: string;
-  /** Whether it is left out of answers. */
-  readonly special: boolean;
-}
+import { type AddedToken, around, byteLevelBpe } from './tokenizer-json.ts';
 
 /** Tokens as tiktoken has them: bytes, each with a rank. Of two pairs, the one whose whole has the lower rank merges. */
 export interface RankedTokens {
@@ -18,7 +11,7 @@ export interface RankedTokens {
   /** Id of the token of rank 0. */
   readonly firstId: number;
   /** Tokens that are no bytes of a text. */
-  readonly special: readonly Omit<SpecialToken, 'special'>[];
+  readonly special: readonly Omit<AddedToken, 'special'>[];
   /** Comes first in each text; null for none. */
   readonly begin: string | null;
   readonly way: PreTokenizer;
@@ -51,31 +44,14 @@ export function rankedBpe(
   if (missing >= 0) throw new ModelError(`${path} has no token for the byte ${missing}`);
   const marker = special.find(({ content }) => content === begin);
   return {
-    version: '1.0',
-    truncation: null,
-    padding: null,
-    added_tokens: special.map(({ id, content }) => ({
-      id,
-      content,
-      special: true,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-    })),
-    normalizer: way.normalizer,
-    pre_tokenizer: { type: 'Sequence', pretokenizers: way.steps },
-    post_processor: marker ? beginsWith(marker.content, marker.id) : null,
-    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: {
-      type: 'BPE',
-      unk_token: null,
-      byte_fallback: false,
-      fuse_unk: false,
-      ignore_merges: true,
+    ...around(marker ?? null, null),
+    ...byteLevelBpe({
+      // A word that is a token stays whole, as all cuts of it lead there.
+      way: { ...way, ignoreMerges: true },
+      added: special.map((token) => ({ ...token, special: true })),
       vocab: Object.fromEntries(tokens.map((token, rank) => [token, firstId + rank])),
       merges: tokens.flatMap((token) => cutsOf(token, ranks)),
-    },
+    }),
   };
 }
 
@@ -88,18 +64,6 @@ function cutsOf(token: string, ranks: ReadonlyMap<string, number>): [string, str
     if (first !== undefined && second !== undefined) cuts.push({ pair, first, second });
   }
   return cuts.toSorted((a, b) => a.first - b.first || a.second - b.second).map(({ pair }) => pair);
-}
-
-/** The part of tokenizer.json that puts a token before each text. */
-export function beginsWith(token: string, id: number) {
-  const marker = { SpecialToken: { id: token, type_id: 0 } };
-  const text = (name: string) => ({ Sequence: { id: name, type_id: 0 } });
-  return {
-    type: 'TemplateProcessing',
-    single: [marker, text('A')],
-    pair: [marker, text('A'), text('B')],
-    special_tokens: { [token]: { id: token, ids: [id], tokens: [token] } },
-  };
 }
 
 /** A letter for each byte, as GPT-2 has them: printable ones stand for themselves. */

@@ -2,6 +2,7 @@ import { ModelError } from '../../model-error.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
 import { type PreTokenizer, preTokenizer } from '../../tokenizers/pre-tokenizers.ts';
+import { addedTokens, around, byteLevelBpe } from '../../tokenizers/tokenizer-json.ts';
 import { mergesByScore, type SpacePrefix, spaceSteps } from '../../tokenizers/sentencepiece.ts';
 
 /** Markers of Phi-3 after which spaces count: a file does not state them. */
@@ -28,7 +29,7 @@ export function readGgufTokenizer(metadata: GgufMetadata, path: string): GgufTok
   if (kind === 'gpt2') {
     const way = preTokenizer(metadata.string('tokenizer.ggml.pre'), path);
     const vocabulary = { ...stated, addsBos: stated.addsBos ?? way.addsBos };
-    return { vocabulary, json: byteLevelBpe(metadata, vocabulary, way, path) };
+    return { vocabulary, json: listedBpe(metadata, vocabulary, way, path) };
   }
   if (kind === 'llama') {
     const vocabulary = { ...stated, addsBos: stated.addsBos ?? true };
@@ -55,36 +56,26 @@ function readMerges(metadata: GgufMetadata, path: string): readonly string[] {
   return merges;
 }
 
-function byteLevelBpe(
+function listedBpe(
   metadata: GgufMetadata,
   vocabulary: GgufVocabulary,
-  { steps, normalizer, ignoreMerges }: PreTokenizer,
+  way: PreTokenizer,
   path: string,
 ): unknown {
+  const { added, ids } = vocabulary;
+  const merges = readMerges(metadata, path);
   return {
-    ...common(vocabulary),
-    added_tokens: addedTokens(vocabulary, () => false),
-    normalizer,
-    pre_tokenizer: { type: 'Sequence', pretokenizers: steps },
-    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: {
-      type: 'BPE',
-      unk_token: null,
-      byte_fallback: false,
-      fuse_unk: false,
-      ignore_merges: ignoreMerges,
-      vocab: Object.fromEntries(vocabulary.ids),
-      merges: readMerges(metadata, path),
-    },
+    ...aroundTexts(vocabulary),
+    ...byteLevelBpe({ way, added, vocab: Object.fromEntries(ids), merges }),
   };
 }
 
 /** Gemma 4's: letters in place of spaces and bytes for rare letters, as SentencePiece, and merges that are listed. */
 function spacedBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
   return {
-    ...common(vocabulary),
+    ...aroundTexts(vocabulary),
     ...spaceSteps('never'),
-    added_tokens: addedTokens(vocabulary, () => false),
+    added_tokens: addedTokens(vocabulary.added),
     model: {
       ...fallbackModel(vocabulary),
       merges: readMerges(metadata, path),
@@ -123,48 +114,17 @@ function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unkn
   const prefix = prefixOf(metadata, vocabulary, architecture);
   const isPhi3 = architecture === 'phi3';
   return {
-    ...common(vocabulary),
+    ...aroundTexts(vocabulary),
     ...spaceSteps(prefix),
-    added_tokens: addedTokens(vocabulary, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
+    added_tokens: addedTokens(vocabulary.added, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
     model: { ...fallbackModel(vocabulary), merges: mergesByScore(vocabulary, scores) },
   };
 }
 
-function common({ ids, bos, eos, ...vocabulary }: GgufVocabulary) {
-  const first = vocabulary.addsBos === true ? bos : null;
-  const last = vocabulary.addsEos === true ? eos : null;
-  const around = [first, last].filter((token) => token !== null);
-  const marker = (token: string | null) =>
-    token === null ? [] : [{ SpecialToken: { id: token, type_id: 0 } }];
-  const sequence = (id: string) => ({ Sequence: { id, type_id: 0 } });
-  const special = around.map((token) => [
-    token,
-    { id: token, ids: [ids.get(token)], tokens: [token] },
-  ]);
-  return {
-    version: '1.0',
-    truncation: null,
-    padding: null,
-    post_processor:
-      around.length === 0
-        ? null
-        : {
-            type: 'TemplateProcessing',
-            single: [...marker(first), sequence('A'), ...marker(last)],
-            pair: [...marker(first), sequence('A'), sequence('B'), ...marker(last)],
-            special_tokens: Object.fromEntries(special),
-          },
+function aroundTexts({ ids, bos, eos, addsBos, addsEos }: GgufVocabulary) {
+  const marker = (token: string | null, isAdded: boolean | null) => {
+    const id = token === null ? undefined : ids.get(token);
+    return token === null || id === undefined || isAdded !== true ? null : { id, content: token };
   };
-}
-
-function addedTokens({ added }: GgufVocabulary, takesSpacesAfter: (token: string) => boolean) {
-  return added.map(({ id, content, special }) => ({
-    id,
-    content,
-    special,
-    single_word: false,
-    lstrip: false,
-    rstrip: takesSpacesAfter(content),
-    normalized: false,
-  }));
+  return around(marker(bos, addsBos), marker(eos, addsEos));
 }
