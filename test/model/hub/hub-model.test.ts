@@ -1,11 +1,8 @@
 import { appendFile, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  type PickVariant,
-  pullModel,
-  type PullOptions,
-} from '../../../src/model/download/remote-model.ts';
+import { pullModel, type PullOptions } from '../../../src/model/download/remote-model.ts';
+import type { PickVariant } from '../../../src/model/export/export-folder.ts';
 import { hubRemote } from '../../../src/model/hub/hub-remote.ts';
 import {
   type HubAccess,
@@ -207,19 +204,9 @@ test('tells a model without safetensors', async () => {
   );
 });
 
-test('tells exports that are not served, and those in folders of a repository', async () => {
+test('tells exports that are not served', async () => {
   const old = await hubWith({ 'config.json': '{}', 'onnx/decoder_model_merged.onnx': 'x' });
   await expect(old.pull()).rejects.toThrow('owner/name has an export by an older release of Opt');
-  const several = await hubWith({
-    'README.md': '',
-    'cpu/int4/genai_config.json': '{}',
-    'cpu/int4/model.onnx': 'x',
-    'cuda/genai_config.json': '{}',
-    'cuda/model_q4.onnx': 'x',
-  });
-  await expect(several.pull()).rejects.toThrow(
-    'owner/name has ONNX exports in folders of it (cpu/int4, cuda): download one of these, and name its folder',
-  );
 });
 
 test('sends the token, and says when one is missing or not enough', async () => {
@@ -332,6 +319,8 @@ test('a file that two processes wrote to is downloaded anew', async () => {
 test.each(['hf:name', 'hf:../x', 'hf:owner/name/more', 'hf:owner/name@', 'hf:owner/..'])(
   'refuses %s',
   (model) => {
-    expect(() => parseHubReference(model)).toThrow('expected hf:owner/name[:file][@revision]');
+    expect(() => parseHubReference(model)).toThrow(
+      'expected hf:owner/name[:file or folder][@revision]',
+    );
   },
 );
