@@ -40,7 +40,7 @@ const build = (name: string) =>
     },
   );
 
-describe.each([
+describe.each<[name: string, digits: number, numLayers?: number]>([
   ['gpt2', 3],
   ['gpt-neox', 3],
   ['llama', 3],
@@ -54,7 +54,7 @@ describe.each([
   // A window; a window in every second layer, and a cap that only config.json has.
   ['mistral-window', 3, 1],
   ['optimum-gemma2', 3],
-] as const)('%s', (name, digits, numLayers = 2) => {
+])('%s', (name, digits, numLayers = 2) => {
   const texts = references[name] ?? [];
 
   async function run(maxNumBatchedTokens: number): Promise<TokenOutput[][]> {
