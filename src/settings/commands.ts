@@ -62,7 +62,7 @@ export const COMMANDS = {
     operands: [
       {
         name: 'model',
-        meaning: 'owner/name, hf:owner/name[:file][@revision] or s3://bucket/prefix',
+        meaning: 'owner/name, hf:owner/name[:file or folder][@revision] or s3://bucket/prefix',
       },
     ],
     flags: ['precision', ...keysOf(DEVICE_FLAGS), ...PLACES],

@@ -48,7 +48,7 @@ CASES = {
     "opt": lambda: transformers.OPTForCausalLM(
         transformers.OPTConfig(**SHAPE, ffn_dim=32, word_embed_proj_dim=32)
     ),
-    # Refused, as what follows: what is added to scores depends on the distance.
+    # Refused: what is added to scores depends on the distance.
     "bloom": lambda: transformers.BloomForCausalLM(
         transformers.BloomConfig(
             vocab_size=VOCAB_SIZE, hidden_size=32, n_layer=1, n_head=2, num_attention_heads=2,

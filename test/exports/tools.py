@@ -4,6 +4,7 @@
     python test/exports/tools.py genai-cuda
     pip install optimum-onnx
     python test/exports/tools.py optimum-gemma
+    python test/exports/tools.py optimum-gemma2
 
 Optimum needs an older release of Transformers than the model builder.
 """
@@ -74,13 +75,20 @@ CASES = {
     "genai-cuda": (lambda: transformers.Qwen3Config(**SHAPE, tie_word_embeddings=True), genai_cuda),
     # It counts positions itself.
     "optimum-gemma": (lambda: transformers.GemmaConfig(**SHAPE), optimum),
+    # A window in the first layer; the cap is in config.json alone.
+    "optimum-gemma2": (
+        lambda: transformers.Gemma2Config(
+            **SHAPE, sliding_window=16, attn_logit_softcapping=2.0, final_logit_softcapping=5.0, query_pre_attn_scalar=16
+        ),
+        optimum,
+    ),
 }
 
 
 def main(name):
     config, export = CASES[name]
     torch.manual_seed(3)
-    model = transformers.AutoModelForCausalLM.from_config(config()).eval()
+    model = transformers.AutoModelForCausalLM.from_config(config(), attn_implementation="eager").eval()
     for key, parameter in model.named_parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, 0, 0.1 if "emb" in key else 0.3)

@@ -27,6 +27,14 @@ it.each([
   ['an export', { 'config.json': config }],
   ['a folder of an export', { [`${OUT}/onnx/genai_config.json`]: genai('model.onnx') }],
   [
+    'an export in a folder',
+    { 'cpu/genai_config.json': genai(`../${OUT}/escaped.onnx`), 'cpu/escaped.onnx': 'graph' },
+  ],
+  [
+    'a folder that is outside',
+    { [`${OUT}/genai_config.json`]: genai('escaped.onnx'), 'README.md': 'text' },
+  ],
+  [
     'an index of safetensors',
     { 'config.json': config, 'model.safetensors.index.json': index(`${OUT}/escaped.onnx`) },
   ],

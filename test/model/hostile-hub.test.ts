@@ -2,7 +2,8 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ModelError } from '../../src/model/model-error.ts';
-import { type PickVariant, pullModel } from '../../src/model/download/remote-model.ts';
+import { pullModel } from '../../src/model/download/remote-model.ts';
+import type { PickVariant } from '../../src/model/export/export-folder.ts';
 import { hubRemote } from '../../src/model/hub/hub-remote.ts';
 import { hubAccess, parseHubReference } from '../../src/model/hub/hub-repository.ts';
 import { PRESETS } from '../../src/model/huggingface/presets.ts';
@@ -84,6 +85,42 @@ test.each(['../../../../escaped.onnx', '/tmp/escaped.onnx', '..\\escaped.onnx'])
     expect((await written()).map((path) => path.split('/').at(-1))).toEqual(['genai_config.json']);
   },
 );
+
+test.each([
+  '../../../../escaped',
+  'cpu/../../../../escaped',
+  '/escaped',
+  'C:\\\\escaped',
+  'aux',
+  'a\u001b[2J',
+])('an export of the folder %j is not downloaded, whether it is named or not', async (folder) => {
+  const files = {
+    [`${folder}/genai_config.json`]: genai('model.onnx'),
+    [`${folder}/model.onnx`]: 'graph',
+  };
+  const { hub, pull, written } = await attack({ 'README.md': '', ...files });
+  await expect(pull()).rejects.toThrow(/which is refused|has models in folders|no config.json/);
+  const named = await (async () => pull(`hf:owner/name:${folder}/`))().catch(
+    (error: unknown) => error,
+  );
+  expect((named as Error).message).toMatch(/which is refused|no model in a folder|is no model on/);
+  // eslint-disable-next-line no-control-regex
+  expect((named as Error).message).not.toMatch(/\u001b/);
+  expect(await written()).toEqual([]);
+  expect(hub.downloads).toEqual([]);
+});
+
+test('a file that leads out of a named folder is not downloaded, nor what its configuration names', async () => {
+  const files = { 'cpu/genai_config.json': genai('../../../../../escaped.onnx') };
+  const first = await attack({ ...files, 'cpu/../../../../../escaped.onnx': 'graph' });
+  await expect(first.pull('hf:owner/name:cpu/')).rejects.toThrow('which is refused');
+  const second = await attack({
+    'cpu/genai_config.json': genai('../model.onnx'),
+    'model.onnx': 'x',
+  });
+  await second.pull('hf:owner/name:cpu/');
+  expect(second.hub.downloads).toEqual(['cpu/genai_config.json']);
+});
 
 test.each(['../../../../../escaped.safetensors', '/escaped.safetensors', 'a/../../x.safetensors'])(
   'an index that names %s is refused',

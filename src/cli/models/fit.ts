@@ -58,8 +58,8 @@ export async function describeFit(options: FitOptions): Promise<FitReport> {
   if (downloaded !== null) return await describe(downloaded, options);
   const folder = await mkdtemp(join(tmpdir(), 'chairlift-fit-'));
   try {
-    await downloadConfig(remote, folder);
-    return await describe(folder, { ...options, randomWeights: 1 });
+    const config = await downloadConfig(remote, folder);
+    return await describe(config, { ...options, randomWeights: 1 });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

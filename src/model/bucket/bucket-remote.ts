@@ -37,6 +37,7 @@ export function bucketRemote(
     endpoint: client.server,
     addressFrom: scheme === 's3' ? '--endpoint-url' : 'STORAGE_EMULATOR_HOST',
     isOffline: access.isOffline,
+    nameOf: (folder) => `${idOf(reference)}/${folder}`,
     list: () => listBucket(client, prefix),
     errorOf: (answer, what) => client.errorOf(answer, what),
     async ask(wanted, _commit, from) {

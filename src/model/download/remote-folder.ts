@@ -1,66 +1,98 @@
-import { dirname } from 'node:path/posix';
+/** Models in folders of a repository. */
+import { dirname } from 'node:path';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
+import type { PickVariant } from '../export/export-folder.ts';
+import { genaiFolders, isServedFolder, list, pickGenaiFolder } from '../export/genai-folders.ts';
 import { told } from '../../told.ts';
-import { exportVariants, GENAI_CONFIG } from '../export/export-folder.ts';
-import { ggufModels } from '../gguf/gguf-names.ts';
-import { SHARD_INDEX, SINGLE_FILE } from '../huggingface/safetensors.ts';
+import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
 import { ModelError } from '../model-error.ts';
+import type { Remote, RemoteFile } from './remote.ts';
 import type { Download } from './pull-files.ts';
-import type { Remote } from './remote.ts';
 
-/** Folders listed in an error. */
-const MAX_LISTED = 16;
-/** Of several for a CPU: 4-bit products whose activations are rounded to 8 bits, as our own kernels'. */
-const PREFERRED = /acc-level-4/;
+/** A folder of a repository, as a remote of its own. */
+interface InFolder {
+  readonly remote: Remote;
+  /** Empty for the repository as a whole. */
+  readonly base: string;
+}
 
 /**
- * Which folder of a repository is the model, where that has none at its top but exports of ONNX Runtime GenAI's
- * model builder in folders, as Microsoft's have: one that is named, else the one for CPUs.
- * @param names of the repository's files
- * @returns null for the top
- * @throws {ModelError} if several would do, or none of that name
+ * Finds out which folder has the model: the one that is named, or one below it; where nobody names anything and
+ * the repository itself has no model, one of ONNX Runtime GenAI's exports in folders of it.
+ * @param names of all its files
+ * @throws {ModelError} if there is no such folder, or several that fit
  */
-export function remoteFolder(names: readonly string[], { id, file }: Remote): string | null {
-  const folders = names
-    .filter((name) => name.endsWith(`/${GENAI_CONFIG}`))
-    .map((name) => dirname(name));
-  const wanted = file?.replace(/\/+$/, '') ?? null;
-  if (wanted !== null && folders.includes(wanted)) return wanted;
-  const hasWeights = [GENAI_CONFIG, SINGLE_FILE, SHARD_INDEX].some((name) => names.includes(name));
-  const isAtTop = hasWeights || exportVariants(names).length > 0 || ggufModels(names).length > 0;
-  if (isAtTop || folders.length === 0) return null;
-  const fitting =
-    wanted === null ? forCpu(folders) : folders.filter((name) => name.startsWith(`${wanted}/`));
-  const [first] = fitting;
-  if (first !== undefined && fitting.length === 1) return first;
-  const several = folders.slice(0, MAX_LISTED).map((name) => told(name, 100));
-  const which = wanted === null ? '' : `${fitting.length ? 'several of' : 'none of'} "${wanted}": `;
-  throw new ModelError(
-    `${id} has models in folders, ${which}name one of them, as hf:${id}:FOLDER ` +
-      `(it has ${several.join(', ')}${folders.length > MAX_LISTED ? ', ...' : ''})`,
+export async function inFolder(
+  remote: Remote,
+  names: readonly string[],
+  pick?: PickVariant,
+): Promise<InFolder> {
+  const { file, id } = remote;
+  if (file !== null && (isGguf(file) || (!file.includes('/') && !isServed(below(names, file)))))
+    return { remote, base: '' };
+  const named = (file ?? '').replace(/\/$/, '');
+  const inside = named === '' ? names : below(names, named);
+  const whole = { remote: { ...remote, file: null }, base: named };
+  if (isServedFolder(inside) || (named !== '' && ggufModels(inside).length > 0)) return whole;
+  const folders = ggufModels(inside).length > 0 ? [] : genaiFolders(inside);
+  if (folders.length === 0) {
+    if (named === '') return { remote, base: '' };
+    throw new ModelError(`${id} has no model in a folder ${told(named, 200)}${listed(names)}`);
+  }
+  const paths = folders.map((folder) => (named === '' ? folder : `${named}/${folder}`));
+  const base = await pickGenaiFolder(paths, id, (folder) => remote.nameOf(folder), pick);
+  return { remote: whole.remote, base };
+}
+
+/** Describes the folders that have models which nobody named, as the rest of a sentence; null without any. */
+export function describeFolders(remote: Remote, names: readonly string[]): string | null {
+  const [first, ...others] = modelFolders(names);
+  if (first === undefined) return null;
+  return `has models in folders of it (${list([first, ...others])}): name one, as ${list([remote.nameOf(first)])}`;
+}
+
+/**
+ * A download of a folder alone: files are named as if there were nothing else.
+ * @throws {UntrustedPathError} if it leads out of the repository
+ */
+export function downloadOf(
+  { files, folder, fetchAll }: Download,
+  base: string,
+  id: string,
+): Download {
+  if (base === '') return { files, folder, fetchAll };
+  const whole = new Map<RemoteFile, RemoteFile>();
+  for (const file of files) {
+    if (!file.name.startsWith(`${base}/`)) continue;
+    whole.set({ ...file, name: file.name.slice(base.length + 1) }, file);
+  }
+  return {
+    files: [...whole.keys()],
+    folder: joinUntrusted(folder, base, id),
+    fetchAll: (wanted) => fetchAll(wanted.flatMap((file) => whole.get(file) ?? [])),
+  };
+}
+
+/** Names of the files in a folder, relative to it. */
+export function below(names: readonly string[], folder: string): string[] {
+  if (folder === '') return [...names];
+  return names.flatMap((name) =>
+    name.startsWith(`${folder}/`) ? [name.slice(folder.length + 1)] : [],
   );
 }
 
-function forCpu(folders: readonly string[]): readonly string[] {
-  if (folders.length === 1) return folders;
-  const cpu = folders.filter((name) => /cpu/i.test(name));
-  const preferred = cpu.filter((name) => PREFERRED.test(name));
-  return preferred.length === 1 ? preferred : cpu;
+function isServed(names: readonly string[]): boolean {
+  return isServedFolder(names) || genaiFolders(names).length > 0;
 }
 
-/**
- * A download of one folder of a repository, whose files are called as they are in it.
- * @throws {UntrustedPathError} for a folder that leads elsewhere
- */
-export function downloadWithin(inside: string, download: Download, id: string): Download {
-  const prefix = `${inside}/`;
-  return {
-    files: download.files
-      .filter(({ name }) => name.startsWith(prefix))
-      .map((file) => ({ ...file, name: file.name.slice(prefix.length) })),
-    folder: joinUntrusted(download.folder, inside, id),
-    fetchAll: (wanted) =>
-      download.fetchAll(wanted.map((file) => ({ ...file, name: prefix + file.name }))),
-  };
+function modelFolders(names: readonly string[]): string[] {
+  const configs = names.filter((name) => /\/(?:genai_)?config\.json$/.test(name));
+  const folders = [...new Set(configs.map((name) => dirname(name)))];
+  return folders.filter((folder) => isServedFolder(below(names, folder))).sort();
+}
+
+function listed(names: readonly string[]): string {
+  const folders = modelFolders(names);
+  return folders.length === 0 ? '' : `, only in ${list(folders)}`;
 }

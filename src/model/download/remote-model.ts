@@ -1,26 +1,24 @@
 import { basename, join } from 'node:path';
 
 import { otherTokenizers } from '../../files/other-tokenizers.ts';
-import { defaultCacheDirectory } from '../cache/cache-directory.ts';
-import { madeOf, madeTextFolder } from '../tokenizers/made-texts.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { told } from '../../told.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
 import { ModelError } from '../model-error.ts';
 import {
-  type ExportFolder,
-  type ExportVariant,
   exportVariants,
   filesOf,
   GENAI_CONFIG,
   parseExportConfig,
+  type PickVariant,
   readGenaiConfig,
 } from '../export/export-folder.ts';
+import { genaiFolders } from '../export/genai-folders.ts';
 import { describeGraphs } from '../export/unserved-export.ts';
 import { ggufParts, pickMmproj } from '../gguf/gguf-names.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
-import { downloadWithin, remoteFolder } from './remote-folder.ts';
+import { below, describeFolders, downloadOf, inFolder } from './remote-folder.ts';
 import { remoteGguf } from './remote-gguf.ts';
 import {
   cachedFiles,
@@ -39,10 +37,7 @@ import { downloadFiles } from './snapshot.ts';
 /** The files of a decoder, its tokenizer and its images; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
 const TEXTS =
-  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|hf_quant_config|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
-
-/** Rejects when there is none that fits, saying what there is. */
-export type PickVariant = (choice: ExportFolder) => Promise<Pick<ExportVariant, 'file'>>;
+  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
 export interface PullOptions extends PullFilesOptions {
   /** Which of an export's graphs to download, of those that there are. */
@@ -60,68 +55,99 @@ export interface PullOptions extends PullFilesOptions {
  * @throws {ModelError} when that is not possible, saying why
  */
 export async function pullModel(remote: Remote, options: PullOptions): Promise<string> {
-  const pulled = await pullFiles(remote, options, (download) =>
-    downloadModel(remote, download, options),
-  );
-  return servedPath(pulled, remote);
+  const pulled = await pullFiles(remote, options, async (download) => {
+    const found = await inFolder(remote, namesOf(download.files), options.pickVariant);
+    await downloadModel(found.remote, downloadOf(download, found.base, remote.id), options);
+  });
+  return servedPath(pulled, remote, options.pickVariant);
 }
 
-/** Where a model lies that was downloaded, of a GGUF model the file; null if it was not. */
+/**
+ * Where a model lies that was downloaded, of a GGUF model the file; null if it was not, or not what is named.
+ * Of exports for several devices it is the one for a CPU.
+ */
 export async function cachedFolder(remote: Remote, cacheDirectory: string): Promise<string | null> {
   const cached = await cachedFiles(remote, cacheDirectory);
-  return cached && servedPath(cached, remote);
+  if (cached === null) return null;
+  try {
+    return await servedPath(cached, remote);
+  } catch (error) {
+    if (error instanceof ModelError && remote.file !== null) return null;
+    throw error;
+  }
+}
+
+/**
+ * Where the files lie of a model that was downloaded, of whose exports for several devices one is picked later.
+ * @returns as cachedFolder; the folder of all where nobody named one
+ */
+export async function cachedExports(
+  remote: Remote,
+  cacheDirectory: string,
+): Promise<string | null> {
+  const cached = await cachedFiles(remote, cacheDirectory);
+  const isPicked = remote.file === null && cached !== null && genaiFolders(cached.names).length > 1;
+  return isPicked ? cached.folder : cachedFolder(remote, cacheDirectory);
 }
 
 /**
  * Downloads config.json alone.
- * @param folder that it goes to
+ * @param target folder that it goes to
+ * @returns the folder that it is in
  * @throws {ModelError} when there is none, or it can't be had
  */
 export async function pullConfig(
   remote: Remote,
   { commit, files }: RemoteListing,
-  folder: string,
-): Promise<void> {
+  target: string,
+): Promise<string> {
   const { id } = remote;
-  const configs = filesNamed([CONFIG], files);
+  const { base } = await inFolder(remote, namesOf(files));
+  const fetchAll = (wanted: readonly RemoteFile[]) =>
+    downloadFiles({ remote, commit, folder: target }, wanted, {});
+  const download = downloadOf({ files, folder: target, fetchAll }, base, id);
+  const configs = filesNamed([CONFIG], download.files);
   if (configs.length === 0) throw new ModelError(`${id} has no ${CONFIG}`);
   requireReadable(configs, id);
-  await downloadFiles({ remote, commit, folder }, configs, {});
+  await download.fetchAll(configs);
+  return download.folder;
 }
 
-function servedPath({ folder, names }: PulledFiles, remote: Remote): string {
-  const within = remoteFolder(names, remote) ?? remoteGguf(names, remote);
-  return within === null ? folder : joinUntrusted(folder, within, remote.id);
+async function servedPath(
+  { folder, names }: PulledFiles,
+  remote: Remote,
+  pickVariant?: PickVariant,
+): Promise<string> {
+  const found = await inFolder(remote, names, pickVariant);
+  const base = found.base === '' ? folder : joinUntrusted(folder, found.base, remote.id);
+  const file = remoteGguf(below(names, found.base), found.remote);
+  return file === null ? base : joinUntrusted(base, file, remote.id);
 }
 
 async function downloadModel(
   remote: Remote,
-  download: Download,
+  { files, folder, fetchAll }: Download,
   { pickVariant, wantsMmproj }: PullOptions,
 ): Promise<void> {
   const { id } = remote;
-  const inside = remoteFolder(namesOf(download.files), remote);
-  const within = inside === null ? download : downloadWithin(inside, download, id);
-  const { files, folder, fetchAll } = within;
   // A model that can't be served is rejected before its weights are downloaded.
-  const names = namesOf(files);
-  const tokenizer = madeOf(names) ?? [];
-  const texts = files.filter(({ name }) => TEXTS.test(name) || tokenizer.includes(name));
+  const texts = files.filter(({ name }) => TEXTS.test(name));
   requireReadable(texts, id);
   await fetchAll(texts);
-  const gguf = inside === null ? remoteGguf(names, remote) : null;
+  const names = namesOf(files);
+  const gguf = remoteGguf(names, remote);
   if (gguf !== null) {
     await fetchAll(filesNamed(ggufParts(gguf), files));
     const mmproj = pickMmproj(names, gguf);
     const isWanted = mmproj !== null && (await wantsMmproj?.(joinUntrusted(folder, gguf, id)));
     return isWanted ? fetchAll(filesNamed([mmproj], files)) : undefined;
   }
-  await fetchAll(await filesWithWeights({ id, files, folder }, pickVariant));
+  await fetchAll(await filesWithWeights({ remote, files, folder }, pickVariant));
 }
 
 /** A model whose small files are downloaded. */
 interface BegunModel {
-  readonly id: string;
+  readonly remote: Remote;
   readonly files: readonly RemoteFile[];
   /** Where they are. */
   readonly folder: string;
@@ -135,7 +161,8 @@ async function filesWithWeights(
   model: BegunModel,
   pickVariant: PickVariant,
 ): Promise<readonly RemoteFile[]> {
-  const { id, files, folder } = model;
+  const { remote, files, folder } = model;
+  const { id } = remote;
   const names = namesOf(files);
   const weights = (await weightFiles(folder, names)).map((path) => basename(path));
   const hasWeights = names.includes(CONFIG) && weights.length > 0;
@@ -146,16 +173,16 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
-      const other = madeOf(names) === null ? otherTokenizers(names) : null;
+      const other = otherTokenizers(names);
       if (other !== null) throw new ModelError(`${id} has no tokenizer.json; ${other}`);
-      await madeTextFolder(folder, defaultCacheDirectory());
       return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;
     }
   }
   if (hasExport) return exportFiles(model, pickVariant);
-  const unserved = weights.length > 0 ? null : describeGraphs(names);
+  const unserved =
+    weights.length > 0 ? null : (describeFolders(remote, names) ?? describeGraphs(names));
   if (unserved !== null) throw new ModelError(`${id} ${unserved}`);
   const others = names.slice(0, 8).map((name) => told(name, 100));
   throw new ModelError(
@@ -165,9 +192,10 @@ async function filesWithWeights(
 }
 
 async function exportFiles(
-  { id, files, folder }: BegunModel,
+  { remote, files, folder }: BegunModel,
   pickVariant: PickVariant,
 ): Promise<readonly RemoteFile[]> {
+  const { id } = remote;
   const names = namesOf(files);
   const partsOf = (file: string) => filesNamed(filesOf(file, names), files);
   if (names.includes(GENAI_CONFIG)) {
@@ -178,6 +206,6 @@ async function exportFiles(
     return { ...variant, bytes: totalBytes(partsOf(variant.file)) };
   });
   const config = parseExportConfig(await readJson(join(folder, CONFIG)), id);
-  const picked = await pickVariant({ kind: 'export', path: id, config, variants });
+  const picked = await pickVariant({ path: id, config, variants });
   return partsOf(picked.file);
 }

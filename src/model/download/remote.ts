@@ -24,7 +24,7 @@ export interface Remote {
   readonly id: string;
   /** Name by which clients call it. */
   readonly name: string;
-  /** A GGUF file, the type of weights in its name, such as `Q4_K_M`, or a folder; null if nobody says. */
+  /** A folder, a GGUF file, or the type of weights in its name, such as `Q4_K_M`; null if nobody says. */
   readonly file: string | null;
   /** Its folder in the cache: names of folders, one below the other. */
   readonly home: readonly string[];
@@ -36,6 +36,9 @@ export interface Remote {
   readonly addressFrom: string;
   /** Whether nobody may be asked at all. */
   readonly isOffline: boolean;
+
+  /** Name of a folder of it, as a user writes it. */
+  nameOf(folder: string): string;
 
   /**
    * Asks for the model's files.

@@ -9,7 +9,7 @@ import {
   type AttentionShape,
   type AttentionTrial,
   attentionTrial,
-  firstProduct,
+  lastProduct,
   headsFirst,
 } from './attention-trial.ts';
 import type { PlainAttention } from './plain-attention.ts';
@@ -29,35 +29,52 @@ export interface CheckedExport {
 
 /** How far results may be apart, against the largest. */
 const TOLERANCE: Readonly<Record<FloatType, number>> = { float: 1e-4, float16: 1e-2 };
+/** Scores below are masks: those of a trial are near to 0. */
+const MASKED = -1e4;
 /** Size of a layer's keys in the longest trial: positions after these are not served. */
 const TRIAL_BYTES = 64 * 2 ** 20;
 
+/** What GroupQueryAttention has to be told of a layer. */
+export interface AttentionForm {
+  /** Factor of scores. */
+  readonly scale: number;
+  /** Tokens that are attended to, the newest ones; null for all. */
+  readonly window: number | null;
+}
+
 /**
  * Finds out how GroupQueryAttention computes what a layer's attention computes, by running both on the
- * same random values: a few tokens, and one token after as many as there may be.
- * @returns the factor of its scores, and the number of positions that were tried
+ * same random values: a few tokens, one token after as many as there may be, and where that sees a window, a few
+ * at its end.
+ * @returns also the number of positions that were tried
  * @throws {ModelError} naming the node, if it computes something else
  */
 export async function checkAttention(
   exported: CheckedExport,
   attention: PlainAttention,
-): Promise<{ readonly scale: number; readonly maxPositions: number }> {
+): Promise<AttentionForm & { readonly maxPositions: number }> {
   const { shape, type, maxPositions } = exported;
   const bytes = 4 * shape.numKvHeads * shape.headDim;
   const longest = Math.min(maxPositions, Math.floor(TRIAL_BYTES / bytes));
   const plain = plainGraph(exported, attention);
-  let scale = scaleAttribute(attention, shape);
+  let form: AttentionForm = { scale: scaleAttribute(attention, shape), window: null };
+  const trials: [past: number, added: number][] = [
+    [longest - 1, 1],
+    [0, 8],
+  ];
   // Some exports have no mask for several tokens after others.
-  for (const [past, added] of [[0, 8] as const, [longest - 1, 1] as const]) {
+  for (const [past, added] of trials) {
     const trial = attentionTrial(shape, past, added);
     try {
       const own = await runPlain(plain, trial, exported, attention);
-      if (own.score !== null) scale = own.score / firstProduct(trial, shape);
-      const grouped = await runGrouped(groupedGraph(shape, scale), trial, shape);
+      if (own.scores !== null && past === longest - 1) {
+        form = formOf(own.scores.subarray(0, longest), trial, shape);
+        if (form.window !== null) trials.push([Math.max(0, form.window - 4), 8]);
+      }
+      const grouped = await runGrouped(groupedGraph(shape, form), trial, shape);
       if (deviation(own.attended, grouped) < TOLERANCE[type]) continue;
     } catch (error) {
-      const reason = reasonOf(error);
-      throw refusal(exported.origin, attention, `can't be tried: ${reason}`, error);
+      throw refusal(exported.origin, attention, `can't be tried: ${reasonOf(error)}`, error);
     }
     throw refusal(
       exported.origin,
@@ -65,7 +82,15 @@ export async function checkAttention(
       'is not what GroupQueryAttention computes: it has a mask, a bias or a limit of its own',
     );
   }
-  return { scale, maxPositions: longest };
+  return { ...form, maxPositions: longest };
+}
+
+/** @param scores of the first head's one query with all keys */
+function formOf(scores: Float32Array, trial: AttentionTrial, shape: AttentionShape): AttentionForm {
+  const hidden = scores.findLastIndex((score) => score < MASKED) + 1;
+  const window = hidden === 0 ? null : scores.length - hidden;
+  const scale = (scores.at(-1) ?? NaN) / lastProduct(trial, shape);
+  return { scale, window };
 }
 
 function refusal(
@@ -136,7 +161,10 @@ function plainGraph(
   return { bytes: graph.toBytes(), others };
 }
 
-function groupedGraph({ numHeads, numKvHeads, headDim }: AttentionShape, scale: number) {
+function groupedGraph(
+  { numHeads, numKvHeads, headDim }: AttentionShape,
+  { scale, window }: AttentionForm,
+): Uint8Array {
   const graph = new GraphBuilder('trial');
   for (const name of NEW) {
     const heads = name === 'query' ? numHeads : numKvHeads;
@@ -152,20 +180,25 @@ function groupedGraph({ numHeads, numKvHeads, headDim }: AttentionShape, scale: 
     {
       domain: MICROSOFT_DOMAIN,
       outputs: ['attended', 'present_key', 'present_value'],
-      attributes: { num_heads: BigInt(numHeads), kv_num_heads: BigInt(numKvHeads), scale },
+      attributes: {
+        num_heads: BigInt(numHeads),
+        kv_num_heads: BigInt(numKvHeads),
+        scale,
+        local_window_size: BigInt(window ?? -1),
+      },
     },
   );
   graph.output('attended', 'float', [1, 'added', numHeads * headDim]);
   return graph.toBytes();
 }
 
-/** @returns what it gives, packed, and its first score */
+/** @returns what it gives, packed, and its scores before the softmax */
 async function runPlain(
   { bytes, others }: PlainGraph,
   trial: AttentionTrial,
   { shape, inputIds }: CheckedExport,
   { isPacked, node }: PlainAttention,
-): Promise<{ attended: Float32Array; score: number | null }> {
+): Promise<{ attended: Float32Array; scores: Float32Array | null }> {
   const { past, added } = trial;
   const { numHeads, numKvHeads, headDim } = shape;
   const floats: Floats[] = NEW.map((name) => {
@@ -192,7 +225,7 @@ async function runPlain(
   const [attended = new Float32Array(), scores] = await run(bytes, floats, integers, outputs);
   return {
     attended: isPacked ? attended : headsFirst(attended, numHeads, added),
-    score: scores?.[0] ?? null,
+    scores: scores ?? null,
   };
 }
 

@@ -18,7 +18,7 @@ export interface AttentionTrial {
   readonly pastValue: Float32Array;
 }
 
-/** The first query of the first head is the first key of all: their product is not near 0. */
+/** The first query of the first head is the last key of that head: their product is not near 0. */
 export function attentionTrial(
   { numHeads, numKvHeads, headDim }: AttentionShape,
   past: number,
@@ -29,7 +29,7 @@ export function attentionTrial(
   const pastKey = values(numKvHeads * past * headDim);
   const key = values(added * numKvHeads * headDim);
   const query = values(added * numHeads * headDim);
-  query.set((past > 0 ? pastKey : key).subarray(0, headDim));
+  query.set(key.subarray((added - 1) * numKvHeads * headDim).subarray(0, headDim));
   return {
     past,
     added,
@@ -41,8 +41,8 @@ export function attentionTrial(
   };
 }
 
-/** The product of the first query and the first key. */
-export function firstProduct({ query }: AttentionTrial, { headDim }: AttentionShape): number {
+/** The product of the first query and the last key of its head. */
+export function lastProduct({ query }: AttentionTrial, { headDim }: AttentionShape): number {
   return query.subarray(0, headDim).reduce((sum, value) => sum + value * value, 0);
 }
 

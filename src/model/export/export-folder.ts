@@ -39,6 +39,13 @@ export interface ExportFolder {
   readonly variants: readonly ExportVariant[];
 }
 
+/** Rejects when there is none that fits, saying what there is. */
+export type PickVariant = (choice: ChoiceOfVariants) => Promise<Pick<ExportVariant, 'file'>>;
+
+export interface ChoiceOfVariants extends Pick<ExportFolder, 'path' | 'variants'> {
+  readonly config: Pick<ExportConfig, 'attentionSoftcap'>;
+}
+
 export const GENAI_CONFIG = 'genai_config.json';
 
 /** Precision and activation type by the part after `model` in the names of an export's files. */

@@ -10,7 +10,7 @@ import {
 import type { ParsedModel } from '../../onnx/parsed-model.ts';
 import { inlineTensor, nodeProto } from '../../onnx/protos.ts';
 import { ModelError } from '../model-error.ts';
-import { checkAttention, type CheckedExport } from './attention-check.ts';
+import { type AttentionForm, checkAttention, type CheckedExport } from './attention-check.ts';
 import type { AttentionShape } from './attention-trial.ts';
 import {
   attentionNodes,
@@ -46,7 +46,10 @@ export async function groupAttention(
     const exported = { parsed, origin, ...sizes, inputIds: config.inputIds, maxPositions };
     const form = await checkAttention(exported, attention);
     ({ maxPositions } = form);
-    const { nodes, constants } = grouped(attention, layer, sizes.shape, form.scale);
+    const { nodes, constants } = grouped(attention, layer, sizes.shape, {
+      ...form,
+      softcap: config.attentionSoftcap,
+    });
     graph.node.push(...nodes);
     graph.initializer.push(...constants);
   }
@@ -83,7 +86,7 @@ function grouped(
   { query, key, value, output, isPacked, ...cache }: PlainAttention,
   layer: number,
   { numHeads, numKvHeads, headDim }: AttentionShape,
-  scale: number,
+  { scale, window, softcap }: AttentionForm & { readonly softcap: number | null },
 ): { readonly nodes: readonly NodeProto[]; readonly constants: readonly TensorProto[] } {
   const prefix = `attention/${layer}`;
   const nodes: NodeProto[] = [];
@@ -111,7 +114,14 @@ function grouped(
   node(`${prefix}/Grouped`, 'GroupQueryAttention', inputs, {
     domain: MICROSOFT_DOMAIN,
     outputs: [attended, cache.presentKey, cache.presentValue],
-    attributes: { num_heads: BigInt(numHeads), kv_num_heads: BigInt(numKvHeads), scale },
+    attributes: {
+      num_heads: BigInt(numHeads),
+      kv_num_heads: BigInt(numKvHeads),
+      scale,
+      ...(window !== null && { local_window_size: BigInt(window) }),
+      // Optimum leaves out the cap that config.json states (Gemma 2): PyTorch's own attention has none.
+      ...(softcap !== null && { softcap }),
+    },
   });
   if (!isPacked) {
     const apart = shape(`${prefix}/apart`, 0, 0, numHeads, headDim);

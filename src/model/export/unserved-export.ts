@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { fileExists } from '../../files/file-exists.ts';
-import { told } from '../../told.ts';
 import { GENAI_CONFIG } from './export-folder.ts';
+import { genaiFilesBelow, list } from './genai-folders.ts';
 
 /** Decoders as older releases of Optimum wrote them: with and without a cache in two graphs, or in one. */
 const TWO_DECODERS = /^decoder(?:_with_past)?_model(?:_merged)?(?:_\w+)?\.onnx$/;
@@ -11,10 +11,6 @@ const TWO_DECODERS = /^decoder(?:_with_past)?_model(?:_merged)?(?:_\w+)?\.onnx$/
 const PARTS =
   /^(?:encoder_model|embed_tokens|(?:vision|audio|speech)_(?:encoder|model)|embedding)\w*\.onnx$/;
 const GRAPH = /\.onnx$/i;
-/** Folders below one that are looked into: enough for a repository of a model in several forms. */
-const MAX_DEPTH = 2;
-const MAX_LISTED = 4;
-const MAX_CHARACTERS = 100;
 
 /** Says what to name in place of a graph's file, as the rest of a sentence about it; null for other files. */
 export async function insteadOfGraph(file: string): Promise<string | null> {
@@ -42,7 +38,8 @@ export async function describeUnserved(
       ? described
       : `has graphs of an ONNX export only: name ${around} instead`;
   }
-  const below = await genaiFoldersBelow(folder, MAX_DEPTH);
+  const files = await genaiFilesBelow(folder);
+  const below = [...new Set(files.map((file) => dirname(join(folder, file))))];
   return below.length === 0
     ? null
     : `has ONNX exports in folders below it: name one of ${list(below)}`;
@@ -54,6 +51,9 @@ export async function describeUnserved(
  * @returns null if there are none
  */
 export function describeGraphs(files: readonly string[]): string | null {
+  const below = files.filter((file) => file.endsWith(`/${GENAI_CONFIG}`)).map(dirname);
+  if (below.length > 0)
+    return `has ONNX exports in folders of it (${list(below)}) that are not served`;
   const graphs = files.filter((file) => GRAPH.test(file));
   if (graphs.length === 0) return null;
   const are = (names: RegExp) => graphs.some((file) => names.test(basename(file)));
@@ -80,24 +80,4 @@ async function exportAround(folder: string): Promise<string | null> {
     }
   }
   return null;
-}
-
-async function genaiFoldersBelow(folder: string, depth: number): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const found: string[] = [];
-  for (const entry of entries) {
-    if (!entry.isDirectory() || entry.name.startsWith('.')) continue;
-    const path = join(folder, entry.name);
-    if (await fileExists(join(path, GENAI_CONFIG))) found.push(path);
-    else if (depth > 1) found.push(...(await genaiFoldersBelow(path, depth - 1)));
-  }
-  return found.sort();
-}
-
-function list(names: readonly string[]): string {
-  const shown = names
-    .slice(0, MAX_LISTED)
-    .map((name) => told(name, MAX_CHARACTERS))
-    .join(', ');
-  return names.length > MAX_LISTED ? `${shown} and ${names.length - MAX_LISTED} more` : shown;
 }

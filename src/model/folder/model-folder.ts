@@ -20,6 +20,7 @@ import {
 } from '../huggingface/safetensors.ts';
 import { describeUnserved, insteadOfGraph } from '../export/unserved-export.ts';
 import { mlxWeights, nameExperts } from './mlx-weights.ts';
+import { exportBelow } from './export-below.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
 import { withOwnHead } from './own-head.ts';
 import { speechWeights } from '../huggingface/speech-weights.ts';
@@ -75,6 +76,8 @@ export async function inspectModelFolder(path: string, maxModelLen?: number): Pr
       );
     }
     if (file !== undefined) return inspectGguf(join(folder, file), maxModelLen);
+    const inside = hasSafetensors(names) ? null : await exportBelow(folder);
+    if (inside !== null) return inspectModelFolder(inside, maxModelLen);
     const unserved = hasSafetensors(names) ? null : await describeUnserved(folder, names);
     if (unserved !== null) throw new ModelError(`${folder} ${unserved}; ${SUPPORTED}`);
     throw new ModelError(`${folder} ${describe(folder, names)}; ${SUPPORTED}`);

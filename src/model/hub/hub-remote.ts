@@ -23,6 +23,11 @@ export function hubRemote(reference: HubReference, access: HubAccess): Remote {
     endpoint: access.endpoint,
     addressFrom: 'HF_ENDPOINT',
     isOffline: access.isOffline ?? false,
+    nameOf(folder) {
+      // A word alone is a type of weights, or a revision as Ollama writes it.
+      const what = folder.includes('/') ? folder : `${folder}/`;
+      return `hf:${id}:${what}${revision === 'main' ? '' : `@${revision}`}`;
+    },
     list: () => listHubFiles(reference, access),
     ask(wanted, commit, from) {
       const name = wanted.name.split('/').map(encodeURIComponent).join('/');

@@ -19,7 +19,7 @@ export interface HubReference {
   /** Such as `Qwen/Qwen3-0.6B`. */
   readonly id: string;
   readonly revision: string;
-  /** A GGUF file, the type of weights in its name, such as `Q4_K_M`, or a folder; null if nobody says. */
+  /** A folder, a GGUF file, or the type of weights in its name, such as `Q4_K_M`; null if nobody says. */
   readonly file: string | null;
 }
 
@@ -58,13 +58,13 @@ export function isHubReference(model: string): boolean {
   return model.startsWith('hf:');
 }
 
-/** @throws {ModelError} if it is not `hf:owner/name`, with `:file` and `@revision` or without */
+/** @throws {ModelError} if it is not `hf:owner/name`, with `:file`, `:folder` and `@revision` or without */
 export function parseHubReference(model: string): HubReference {
   const { id, revision = 'main', file = null } = REFERENCE.exec(model)?.groups ?? {};
   // As on the hub itself; here two of them are what becomes of the slash in a folder's name.
   if (id === undefined || id.includes('--') || /^\.+$/.test(revision)) {
     throw new ModelError(
-      `${model} is no model on the hub: expected hf:owner/name[:file][@revision]`,
+      `${model} is no model on the hub: expected hf:owner/name[:file or folder][@revision]`,
     );
   }
   return { id, revision, file };

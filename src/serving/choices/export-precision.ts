@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { isAbsolute, relative } from 'node:path';
 import {
   type ExportFolder,
   type ExportVariant,
@@ -55,8 +55,10 @@ export function pickVariant(
       ? (runnable.find((each) => isCpu(chosen) && isSmall(each)) ?? runnable[0])
       : runnable.find(({ precision }) => precision === option);
   if (variant) return variant;
+  // Of what is not downloaded yet they are relative already.
+  const nameOf = (file: string) => (isAbsolute(file) ? relative(path, file) : file);
   const found = variants.map(
-    (each) => `${relative(path, each.file)} (${variantKey(each).replace(' ', ', ')})`,
+    (each) => `${nameOf(each.file)} (${variantKey(each).replace(' ', ', ')})`,
   );
   const what = option === 'auto' ? 'graph' : `graph in ${option}`;
   const where = chosen?.device.name ?? 'cpu';

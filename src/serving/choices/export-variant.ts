@@ -1,4 +1,4 @@
-import type { PickVariant } from '../../model/download/remote-model.ts';
+import type { PickVariant } from '../../model/export/export-folder.ts';
 import { chooseDevice, type DeviceFlags } from './device.ts';
 import { pickVariant } from './export-precision.ts';
 import type { Options } from '../../settings/options.ts';

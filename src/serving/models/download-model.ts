@@ -5,10 +5,11 @@ import { ModelError } from '../../model/model-error.ts';
 import { pullAdapter } from '../../model/download/remote-adapter.ts';
 import {
   cachedFolder,
-  type PickVariant,
   pullConfig,
   pullModel,
 } from '../../model/download/remote-model.ts';
+import type { PickVariant } from '../../model/export/export-folder.ts';
+import { exportBelow } from '../../model/folder/export-below.ts';
 import { type PullFilesOptions, totalBytes } from '../../model/download/pull-files.ts';
 import type { Remote, RemoteListing } from '../../model/download/remote.ts';
 import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
@@ -49,10 +50,11 @@ export async function askForModel(reference: string): Promise<number | null> {
 /**
  * Downloads the config.json of a model that is not on this machine, and nothing else of it.
  * @param folder that it goes to
+ * @returns the folder that it is in
  * @throws ModelError
  */
-export async function downloadConfig(remote: Remote, folder: string): Promise<void> {
-  await pullConfig(remote, await listModel(remote), folder);
+export async function downloadConfig(remote: Remote, folder: string): Promise<string> {
+  return pullConfig(remote, await listModel(remote), folder);
 }
 
 /** @throws ModelError */
@@ -82,7 +84,7 @@ function pullOptions(onProgress: (done: number, total: number) => void): PullFil
  * @throws ModelError when the model can't be had
  */
 export async function localModelFolder(model: string, pickVariant: PickVariant): Promise<string> {
-  if (!isRemote(model)) return model;
+  if (!isRemote(model)) return (await exportBelow(model, pickVariant)) ?? model;
   const { id } = remoteOf(model);
   return withProgressBar(`downloading ${id}`, (onProgress) =>
     downloadModel(model, pickVariant, onProgress),

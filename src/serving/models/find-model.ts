@@ -6,7 +6,7 @@ import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { fileExists } from '../../files/file-exists.ts';
 import { ggufModelName, isGguf } from '../../model/gguf/gguf-names.ts';
 import { isBucketReference } from '../../model/bucket/bucket-reference.ts';
-import { cachedFolder } from '../../model/download/remote-model.ts';
+import { cachedExports } from '../../model/download/remote-model.ts';
 import { isRemote, remoteOf } from '../../model/remotes/remotes.ts';
 import { toHubReference } from '../../server/ollama/names.ts';
 import type { Options } from '../../settings/options.ts';
@@ -23,7 +23,7 @@ export interface FoundModel {
 /**
  * A folder, a GGUF file, an embedded model, one of the repository, one that was downloaded
  * (`owner/name`), one of a bucket (`s3://bucket/prefix`, `gs://bucket/prefix`), or one of the hub
- * (`owner/name`, `hf:owner/name[:file][@revision]`): the first that there is.
+ * (`owner/name`, `hf:owner/name[:what][@revision]`): the first that there is.
  * @param repository folder of --model-repository
  * @throws UserError in two lines when there is none
  */
@@ -37,7 +37,7 @@ export async function findModel(name: string, repository?: string): Promise<Foun
   const reference = referenceOf(name);
   if (reference !== null) {
     const remote = remoteOf(reference);
-    const folder = isRemote(name) ? null : await cachedFolder(remote, defaultCacheDirectory());
+    const folder = isRemote(name) ? null : await cachedExports(remote, defaultCacheDirectory());
     if (folder !== null) return { source: folder, name: remote.name };
     if (await isElsewhere(name)) return { source: reference, name: remote.name };
   }

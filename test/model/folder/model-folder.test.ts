@@ -187,7 +187,8 @@ test('says what to name in place of a graph, its folder, and a folder of exports
   const folder = await folderWith({
     'hub/config.json': CONFIG,
     'hub/onnx/model_q4.onnx': '',
-    'genai/cpu/int4/genai_config.json': '{}',
+    'genai/npu/genai_config.json': '{}',
+    'genai/npu/model.onnx': '',
     'alone/model.onnx': '',
   });
   const refuses = (path: string, why: string) =>
@@ -200,6 +201,6 @@ test('says what to name in place of a graph, its folder, and a folder of exports
   await refuses('hub/onnx', `ONNX export only: name ${join(folder, 'hub')} instead`);
   await refuses(
     'genai',
-    `has ONNX exports in folders below it: name one of ${join(folder, 'genai/cpu/int4')}`,
+    `has ONNX exports in folders below it: name one of ${join(folder, 'genai/npu')}`,
   );
 });

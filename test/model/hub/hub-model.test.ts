@@ -1,11 +1,8 @@
 import { appendFile, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  type PickVariant,
-  pullModel,
-  type PullOptions,
-} from '../../../src/model/download/remote-model.ts';
+import { pullModel, type PullOptions } from '../../../src/model/download/remote-model.ts';
+import type { PickVariant } from '../../../src/model/export/export-folder.ts';
 import { hubRemote } from '../../../src/model/hub/hub-remote.ts';
 import {
   type HubAccess,
@@ -99,31 +96,9 @@ test('says which shard the hub lacks', async () => {
 
 test('says that a tokenizer is of another form before weights are downloaded', async () => {
   const { 'tokenizer.json': _, ...others } = FILES;
-  const { hub, pull } = await hubWith({ ...others, 'tokenizer.model': '' });
-  await expect(pull()).rejects.toThrow(
-    'owner/name has no tokenizer.json; its tokenizer is tokenizer.model',
-  );
+  const { hub, pull } = await hubWith({ ...others, 'tekken.json': '{}' });
+  await expect(pull()).rejects.toThrow('owner/name has no tokenizer.json; its tokenizer is tekken');
   expect(hub.downloads.join()).not.toContain('safetensors');
-});
-
-test('takes a tokenizer of another form if it can be read, and looks at it before weights', async () => {
-  const { 'tokenizer.json': json, ...others } = FILES;
-  const good = {
-    ...others,
-    'vocab.json': '{"a": 0, "b": 1, "ab": 2}',
-    'merges.txt': 'a b',
-    'tokenizer_config.json': '{"tokenizer_class": "GPT2Tokenizer"}',
-  };
-  const { pull } = await hubWith(good);
-  expect(await readdir(await pull())).toEqual(
-    expect.arrayContaining(['vocab.json', 'merges.txt', 'model.safetensors']),
-  );
-  const damaged = await hubWith({ ...good, 'merges.txt': 'a c' });
-  await expect(damaged.pull()).rejects.toThrow('merges.txt is damaged in line 1');
-  expect(damaged.hub.downloads.join()).not.toContain('safetensors');
-  const beside = await hubWith({ ...good, 'tokenizer.json': json });
-  await beside.pull();
-  expect(beside.hub.downloads.join()).not.toContain('vocab.json');
 });
 
 const EXPORT = {
@@ -232,69 +207,6 @@ test('tells a model without safetensors', async () => {
 test('tells exports that are not served', async () => {
   const old = await hubWith({ 'config.json': '{}', 'onnx/decoder_model_merged.onnx': 'x' });
   await expect(old.pull()).rejects.toThrow('owner/name has an export by an older release of Opt');
-});
-
-const genai = JSON.stringify({
-  model: {
-    type: 'phi3',
-    vocab_size: 10,
-    context_length: 10,
-    decoder: { filename: 'model.onnx', inputs: {}, outputs: {} },
-  },
-});
-const inFolder = (folder: string) => ({
-  [`${folder}/genai_config.json`]: genai,
-  [`${folder}/model.onnx`]: folder,
-  [`${folder}/model.onnx.data`]: WEIGHTS,
-  [`${folder}/tokenizer.json`]: '{}',
-});
-/** As microsoft/Phi-3-mini-4k-instruct-onnx has them. */
-const FOLDERS = [
-  'cpu_and_mobile/cpu-int4-rtn-block-32',
-  'cpu_and_mobile/cpu-int4-rtn-block-32-acc-level-4',
-  'cuda/cuda-fp16',
-  'directml/directml-int4-awq-block-128',
-] as const;
-const MICROSOFT = { 'config.json': '{}', ...Object.assign({}, ...FOLDERS.map(inFolder)) };
-
-test.each([
-  ['hf:owner/name', FOLDERS, FOLDERS[1]],
-  ['hf:owner/name', FOLDERS.slice(0, 1), FOLDERS[0]],
-  ['hf:owner/name', FOLDERS.slice(2, 3), FOLDERS[2]],
-  [`hf:owner/name:${FOLDERS[0]}`, FOLDERS, FOLDERS[0]],
-  ['hf:owner/name:cuda/', FOLDERS, FOLDERS[2]],
-])('%s takes a model in a folder of a repository', async (reference, folders, expected) => {
-  const files = { 'config.json': '{}', ...Object.assign({}, ...folders.map(inFolder)) };
-  const { hub, options } = await hubWith(files);
-  const remote = parseHubReference(reference);
-  const folder = await pullHubModel(remote, options);
-  expect(folder.endsWith(join('', ...expected.split('/')))).toBe(true);
-  expect(await readFile(join(folder, 'model.onnx'), 'utf8')).toBe(expected);
-  expect(hub.downloads.filter((name) => !name.startsWith(expected))).toEqual([]);
-  const access = { ...options.access, isOffline: true };
-  expect(await pullHubModel(remote, { ...options, access })).toBe(folder);
-});
-
-test('a folder that is named wins over a model at the top', async () => {
-  const { options } = await hubWith({
-    ...FILES,
-    ...MICROSOFT,
-    'config.json': FILES['config.json'],
-  });
-  const pull = (name: string) => pullHubModel(parseHubReference(name), options);
-  expect(await readdir(await pull('hf:owner/name'))).toContain('model.safetensors');
-  expect(await pull(`hf:owner/name:${FOLDERS[2]}`)).toMatch(/cuda-fp16$/);
-});
-
-test.each([
-  ['hf:owner/name', FOLDERS.slice(2), /models in folders, name one of them, as hf:owner\/name:FOL/],
-  ['hf:owner/name:cpu_and_mobile', FOLDERS, /several of "cpu_and_mobile": name one of them/],
-  ['hf:owner/name:rocm', FOLDERS, /none of "rocm": name one of them.*it has cpu_and_mobile\/cpu/],
-  ['hf:owner/name', ['a/../../../b'], /which is refused: it leads out of its folder/],
-])('%s is refused where no folder is the one', async (reference, folders, message) => {
-  const { options, hub } = await hubWith(Object.assign({}, ...folders.map(inFolder)));
-  await expect(pullHubModel(parseHubReference(reference), options)).rejects.toThrow(message);
-  expect(hub.downloads).toEqual([]);
 });
 
 test('sends the token, and says when one is missing or not enough', async () => {
@@ -407,6 +319,8 @@ test('a file that two processes wrote to is downloaded anew', async () => {
 test.each(['hf:name', 'hf:../x', 'hf:owner/name/more', 'hf:owner/name@', 'hf:owner/..'])(
   'refuses %s',
   (model) => {
-    expect(() => parseHubReference(model)).toThrow('expected hf:owner/name[:file][@revision]');
+    expect(() => parseHubReference(model)).toThrow(
+      'expected hf:owner/name[:file or folder][@revision]',
+    );
   },
 );
