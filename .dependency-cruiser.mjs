@@ -43,7 +43,7 @@ const FLOORS = {
   'src/model': [
     'cache families',
     'huggingface',
-    'quantize',
+    'quantize tokenizer',
     'graph quantized',
     'export native static',
     'adapters gguf',

@@ -1,8 +1,15 @@
 import { ModelError } from '../../model-error.ts';
+import { mergesByScore, type SpacePrefix, spaceSteps } from '../../tokenizer/spaced-text.ts';
+import {
+  addedTokens,
+  byteLevelBpe,
+  commonParts,
+  fallbackBpe,
+} from '../../tokenizer/tokenizer-json.ts';
+import type { Vocabulary } from '../../tokenizer/vocabulary.ts';
 import type { GgufMetadata } from '../metadata.ts';
-import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
-import { type PreTokenizer, preTokenizer } from './pre-tokenizers.ts';
-import { mergesByScore, type SpacePrefix, spaceSteps } from './sentencepiece.ts';
+import { readVocabulary } from './gguf-vocabulary.ts';
+import { preTokenizer } from './pre-tokenizers.ts';
 
 /** Markers of Phi-3 after which spaces count: a file does not state them. */
 const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);
@@ -13,7 +20,7 @@ const MISTRAL_TURN = '[INST]';
 /** A GGUF file's tokenizer, as a tokenizer.json describes it. */
 export interface GgufTokenizer {
   /** Says whether texts begin with the begin token, also where the file does not. */
-  readonly vocabulary: GgufVocabulary;
+  readonly vocabulary: Vocabulary;
   /** The content of tokenizer.json. */
   readonly json: unknown;
 }
@@ -28,7 +35,7 @@ export function readGgufTokenizer(metadata: GgufMetadata, path: string): GgufTok
   if (kind === 'gpt2') {
     const way = preTokenizer(metadata.string('tokenizer.ggml.pre'), path);
     const vocabulary = { ...stated, addsBos: stated.addsBos ?? way.addsBos };
-    return { vocabulary, json: byteLevelBpe(metadata, vocabulary, way, path) };
+    return { vocabulary, json: byteLevelBpe(vocabulary, readMerges(metadata, path), way) };
   }
   if (kind === 'llama') {
     const vocabulary = { ...stated, addsBos: stated.addsBos ?? true };
@@ -55,58 +62,19 @@ function readMerges(metadata: GgufMetadata, path: string): readonly string[] {
   return merges;
 }
 
-function byteLevelBpe(
-  metadata: GgufMetadata,
-  vocabulary: GgufVocabulary,
-  { steps, normalizer, ignoreMerges }: PreTokenizer,
-  path: string,
-): unknown {
-  return {
-    ...common(vocabulary),
-    added_tokens: addedTokens(vocabulary, () => false),
-    normalizer,
-    pre_tokenizer: { type: 'Sequence', pretokenizers: steps },
-    decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: {
-      type: 'BPE',
-      unk_token: null,
-      byte_fallback: false,
-      fuse_unk: false,
-      ignore_merges: ignoreMerges,
-      vocab: Object.fromEntries(vocabulary.ids),
-      merges: readMerges(metadata, path),
-    },
-  };
-}
-
 /** Gemma 4's: letters in place of spaces and bytes for rare letters, as SentencePiece, and merges that are listed. */
-function spacedBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
+function spacedBpe(metadata: GgufMetadata, vocabulary: Vocabulary, path: string): unknown {
   return {
-    ...common(vocabulary),
+    ...commonParts(vocabulary),
     ...spaceSteps('never'),
-    added_tokens: addedTokens(vocabulary, () => false),
-    model: {
-      ...fallbackModel(vocabulary),
-      merges: readMerges(metadata, path),
-    },
-  };
-}
-
-/** A model that has bytes for what is no token. */
-function fallbackModel({ unknown, ids }: GgufVocabulary) {
-  return {
-    type: 'BPE',
-    unk_token: unknown,
-    byte_fallback: true,
-    fuse_unk: true,
-    ignore_merges: false,
-    vocab: Object.fromEntries(ids),
+    added_tokens: addedTokens(vocabulary.added),
+    model: fallbackBpe(vocabulary, readMerges(metadata, path)),
   };
 }
 
 function prefixOf(
   metadata: GgufMetadata,
-  { added }: GgufVocabulary,
+  { added }: Vocabulary,
   architecture: string | undefined,
 ): SpacePrefix {
   const stated = metadata.boolean('tokenizer.ggml.add_space_prefix');
@@ -116,55 +84,21 @@ function prefixOf(
 }
 
 /** SentencePiece's BPE: merges are not listed, but follow from the scores. */
-function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unknown {
+function sentencePiece(metadata: GgufMetadata, vocabulary: Vocabulary): unknown {
   const key = 'tokenizer.ggml.scores';
   const scores = metadata.require(key, metadata.numbers(key));
   const architecture = metadata.string('general.architecture');
   const prefix = prefixOf(metadata, vocabulary, architecture);
   const isPhi3 = architecture === 'phi3';
   return {
-    ...common(vocabulary),
+    ...commonParts(vocabulary),
     ...spaceSteps(prefix),
-    added_tokens: addedTokens(vocabulary, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
-    model: { ...fallbackModel(vocabulary), merges: mergesByScore(vocabulary, scores) },
+    added_tokens: addedTokens(
+      vocabulary.added.map((token) => ({
+        ...token,
+        rstrip: isPhi3 && !KEEP_SPACES_AFTER.has(token.content),
+      })),
+    ),
+    model: fallbackBpe(vocabulary, mergesByScore(vocabulary, scores)),
   };
-}
-
-function common({ ids, bos, eos, ...vocabulary }: GgufVocabulary) {
-  const first = vocabulary.addsBos === true ? bos : null;
-  const last = vocabulary.addsEos === true ? eos : null;
-  const around = [first, last].filter((token) => token !== null);
-  const marker = (token: string | null) =>
-    token === null ? [] : [{ SpecialToken: { id: token, type_id: 0 } }];
-  const sequence = (id: string) => ({ Sequence: { id, type_id: 0 } });
-  const special = around.map((token) => [
-    token,
-    { id: token, ids: [ids.get(token)], tokens: [token] },
-  ]);
-  return {
-    version: '1.0',
-    truncation: null,
-    padding: null,
-    post_processor:
-      around.length === 0
-        ? null
-        : {
-            type: 'TemplateProcessing',
-            single: [...marker(first), sequence('A'), ...marker(last)],
-            pair: [...marker(first), sequence('A'), sequence('B'), ...marker(last)],
-            special_tokens: Object.fromEntries(special),
-          },
-  };
-}
-
-function addedTokens({ added }: GgufVocabulary, takesSpacesAfter: (token: string) => boolean) {
-  return added.map(({ id, content, special }) => ({
-    id,
-    content,
-    special,
-    single_word: false,
-    lstrip: false,
-    rstrip: takesSpacesAfter(content),
-    normalized: false,
-  }));
 }

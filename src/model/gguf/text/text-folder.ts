@@ -8,7 +8,7 @@ import { GgufFile } from '../gguf-file.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { endTokenIds } from './end-tokens.ts';
 import { readGgufTokenizer } from './gguf-tokenizer.ts';
-import type { GgufVocabulary } from './gguf-vocabulary.ts';
+import type { Vocabulary } from '../../tokenizer/vocabulary.ts';
 import { ggufSamplingDefaults } from './sampling-defaults.ts';
 import { makeFolder } from '../../../files/make-folder.ts';
 
@@ -61,7 +61,7 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
 }
 
 /** One template, or several with names. */
-function chatTemplates(metadata: GgufMetadata, vocabulary: GgufVocabulary) {
+function chatTemplates(metadata: GgufMetadata, vocabulary: Vocabulary) {
   const read = (key: string) => {
     const text = metadata.string(key);
     return text === undefined ? undefined : begun(text, vocabulary);
@@ -82,7 +82,7 @@ function chatTemplates(metadata: GgufMetadata, vocabulary: GgufVocabulary) {
  * A template that writes the begin token where the file wants one. llama.cpp puts it before every
  * prompt, so converters take it out of templates (Unsloth's do), and such models answer badly without.
  */
-function begun(template: string, { addsBos, bos }: GgufVocabulary): string {
+function begun(template: string, { addsBos, bos }: Vocabulary): string {
   if (addsBos !== true || bos === null) return template;
   const writesIt = template.includes('bos_token') || template.includes(bos);
   return writesIt ? template : `{{ bos_token }}${template}`;

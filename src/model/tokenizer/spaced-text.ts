@@ -1,4 +1,4 @@
-import type { GgufVocabulary } from './gguf-vocabulary.ts';
+import type { Vocabulary } from './vocabulary.ts';
 
 const SPACE = '▁';
 
@@ -7,8 +7,8 @@ const SPACE = '▁';
  * A part need not be a token if it is a single character.
  */
 export function mergesByScore(
-  { tokens, ids, isText }: Pick<GgufVocabulary, 'tokens' | 'ids' | 'isText'>,
-  scores: Float64Array,
+  { tokens, ids, isText }: Pick<Vocabulary, 'tokens' | 'ids' | 'isText'>,
+  scores: ArrayLike<number>,
 ): [string, string][] {
   const byScore = Array.from(tokens.keys())
     .filter(isText)
