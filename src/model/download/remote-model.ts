@@ -1,6 +1,5 @@
 import { basename, join } from 'node:path';
 
-import { otherTokenizers } from '../../files/other-tokenizers.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { told } from '../../told.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
@@ -18,6 +17,7 @@ import { describeGraphs } from '../export/unserved-export.ts';
 import { ggufParts, pickMmproj } from '../gguf/gguf-names.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { weightFiles } from '../huggingface/safetensors.ts';
+import { requireTokenizer, TOKENIZER_FILES } from '../tokenizer/made-text-folder.ts';
 import { remoteGguf } from './remote-gguf.ts';
 import {
   cachedFiles,
@@ -98,7 +98,9 @@ async function downloadModel(
 ): Promise<void> {
   const { id } = remote;
   // A model that can't be served is rejected before its weights are downloaded.
-  const texts = files.filter(({ name }) => TEXTS.test(name));
+  const isMade = !files.some(({ name }) => name === 'tokenizer.json');
+  const isText = (name: string) => TEXTS.test(name) || (isMade && TOKENIZER_FILES.has(name));
+  const texts = files.filter(({ name }) => isText(name));
   requireReadable(texts, id);
   await fetchAll(texts);
   const names = namesOf(files);
@@ -139,8 +141,7 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
-      const other = otherTokenizers(names);
-      if (other !== null) throw new ModelError(`${id} has no tokenizer.json; ${other}`);
+      await requireTokenizer(folder);
       return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;
