@@ -42,8 +42,8 @@ const FLOORS = {
   ],
   'src/model': [
     'cache families',
-    'huggingface tokenizers',
-    'quantize',
+    'huggingface',
+    'quantize tokenizer',
     'graph quantized',
     'export native static',
     'adapters gguf',

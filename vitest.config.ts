@@ -36,7 +36,7 @@ const PLAIN = [
   'test/engine/sampling/!(prompt-logprobs).test.ts',
   'test/engine/states/{snapshots,state-*}.test.ts',
   'test/eval/{compare/*,eval-file,token-jobs}.test.ts',
-  'test/model/{cache,dual,encoder,native,tokenizers}/*.test.ts',
+  'test/model/{cache,dual,encoder,native,tokenizer}/*.test.ts',
   'test/model/gguf/!(kept-integers|large-vocabulary|hybrids).test.ts',
   'test/model/huggingface/!(parameter-count).test.ts',
   'test/model/vision/{canvas,line,llava,square}-config.test.ts',

@@ -55,8 +55,6 @@ export const MODEL_LIMITS = {
   /** Bytes of the scores of all words for all tokens of a text: sparse encoders take no longer ones. */
   wordScoreBytes: 256 * 2 ** 20,
   vocabSize: 2 ** 22,
-  /** Squares of tokens' bytes, all together, that may be looked through for merges; Mistral's have 2 ** 23. */
-  mergeSteps: 2 ** 28,
   layers: 1024,
   /** Attention heads of a layer. */
   heads: 4096,

@@ -1,121 +1,137 @@
-"""Tokenizers in other forms than tokenizer.json, with the tokens that their own programs give:
+"""Tokenizers in other forms than tokenizer.json, small ones, with what their own programs make of texts.
 
-    python scripts/references/other_tokenizers.py tekken.json test/fixtures/tokenizers/references.json
-
-tekken.json is one of Mistral's, such as mistral-common has in its `data`; a part of its vocabulary is kept. Needs
-mistral-common, tiktoken, tokenizers and transformers.
+Needs sentencepiece, tiktoken, mistral-common, tokenizers and transformers. Writes
+test/fixtures/other-tokenizers.json.gz; run in the repository's root.
 """
-
 import base64
+import gzip
 import json
-import sys
+import os
 import tempfile
-from pathlib import Path
 
+import sentencepiece
 import tiktoken
-from mistral_common.protocol.instruct.request import ChatCompletionRequest
-from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import ByteLevelBPETokenizer, BertWordPieceTokenizer
 from transformers import AutoTokenizer
 
-RANKS = 900
-WORDS = "the quick brown fox isn't 12345 done; naïve Ünïcödé  spaces\tand\n\nlines λόγος привет мир こんにちは 世界 漢字 🙂👍🏽"
-TEXTS = [
-    "", "a", "Hello, world!", "HelloWorld fooBar HTTPServer", "I'm you're WE'LL", "1 22 333 4444 3.14 1,000,000",
-    "x = [1, 2];\n\treturn x  # done\n\n\n", "e\u0301 \u00e9 \u1e9e \u01c5 \u02b0", "العربية हिन्दी ไทย 한국어", "\u00a0\u3000\u200b\ufeff",
-    "<s>[INST]</s>", "中文和English混合123", "https://example.com/a?b=c&d=%20", "\r\n\r\n  \r x", WORDS, WORDS.upper(),
-    *[" " * n for n in (1, 2, 3, 7, 16, 33, 64)], *["=" * n for n in (2, 5, 17, 40)], *["\n" * n + "x" for n in (1, 2, 5)],
-    *["a" * n for n in (3, 4, 5, 9, 23)], *["ab " * n for n in (2, 9)],
+OUT = "test/fixtures/other-tokenizers.json.gz"
+TEXTS = json.loads(gzip.open("test/fixtures/pre-tokenizers.json.gz").read())[0]["texts"] + [
+    " hi", "  hi", " ", "   ", "\n\n\n", "▁a", "a\t\tb", "x<0x0A>y", "日本語テスト、漢字", "e\u0301 é ﬁ ① Ⅳ ｱｲｳ",
+    "🤖👨‍👩‍👧 🏳️‍🌈", "def f(x):\n    return x**2\n\n\t\tif True:\n", "1234567890 3.14", "Straße ÀÉÎ ğ İ",
+    "हिन्दी में पाठ", "עברית العربية", "\U0010ffff\ue000", "don't I'LL we'Ve", "<用户>hello<AI> hi", "a  b   c    d",
 ]
-# Moonshot's tokenization_moonshot.py
+PATTERN = json.loads('"' + r"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" + '"')
 KIMI = "|".join([
     r"[\p{Han}]+",
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+",
 ])
-
-SPECIAL = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]",
-           "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]",
-           "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"]
-LATER = ["[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]"]
-
-TOOLS = [{"type": "function", "function": {"name": "weather", "description": "Tells a city's \"weather\" (°C)",
-          "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
-SYSTEM = {"role": "system", "content": "Be brief. "}
-USER = {"role": "user", "content": "What's the weather in Köln? "}
-BYE = {"role": "user", "content": "Thanks,\nbye"}
-ANSWER = {"role": "assistant", "content": "It rains.  "}
-CALLS = {"role": "assistant", "content": "", "tool_calls": [
-    {"id": "abc123def", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Köln"}'}},
-    {"id": "ghi456jkl", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Bonn", "days": [1, 2]}'}},
-]}
-ONE = {**CALLS, "tool_calls": CALLS["tool_calls"][:1]}
-RESULT = {"role": "tool", "tool_call_id": "abc123def", "name": "weather", "content": '{"sky": "grey", "c": 4}'}
-SECOND = {"role": "tool", "tool_call_id": "ghi456jkl", "name": "weather", "content": "it's dry"}
-CHATS = [
-    ([USER], None), ([SYSTEM, USER], None), ([USER, ANSWER, BYE], None), ([SYSTEM, USER, ANSWER, BYE], None),
-    ([SYSTEM, USER], TOOLS), ([USER, ANSWER, BYE], TOOLS), ([USER, ONE, RESULT], TOOLS),
-    ([SYSTEM, USER, CALLS, RESULT, SECOND], TOOLS), ([SYSTEM, USER, CALLS, RESULT, SECOND, ANSWER, BYE], TOOLS),
-]
+work = tempfile.mkdtemp()
+cases = []
 
 
-def tekken(published, folder):
-    vocab = [{"rank": v["rank"], "token_bytes": v["token_bytes"], "token_str": v["token_str"]} for v in published["vocab"][:RANKS]]
-    base = {"pattern": published["config"]["pattern"], "num_vocab_tokens": RANKS, "default_vocab_size": RANKS + 40,
-            "default_num_special_tokens": 40}
-    versions = {}
-    for version in ("v3", "v7", "v11", "v13"):
-        names = SPECIAL + (LATER if version in ("v11", "v13") else [])
-        special = None if version == "v3" else [{"rank": i, "token_str": s, "is_control": True} for i, s in enumerate(names)]
-        path = folder / "tekken.json"
-        path.write_text(json.dumps({"config": {**base, "version": version}, "vocab": vocab, "special_tokens": special}))
-        chats = []
-        for messages, tools in CHATS:
-            request = ChatCompletionRequest(messages=messages, tools=tools)
-            tokens = MistralTokenizer.from_file(str(path)).encode_chat_completion(request).tokens
-            chats.append({"messages": messages, "tools": tools, "ids": tokens})
-        versions[version] = {"special": special, "chats": chats}
-    plain = Tekkenizer.from_file(path)
-    ids = [plain.encode(text, bos=False, eos=False) for text in TEXTS]
-    return {"config": base, "ranked": [v["token_bytes"] for v in vocab], "ids": ids, "versions": versions}
+def case(name, files, ids, special=False):
+    packed = {file: base64.b64encode(content).decode() for file, content in files.items()}
+    cases.append({"name": name, "files": packed, "special": special, "ids": ids})
 
 
-def kimi(ranked):
-    ranks = {base64.b64decode(token): rank for rank, token in enumerate(ranked)}
-    encoding = tiktoken.Encoding("kimi", pat_str=KIMI, mergeable_ranks=ranks, special_tokens={})
-    return [encoding.encode(text, disallowed_special=()) for text in TEXTS]
+def settings(**fields):
+    return {"tokenizer_config.json": json.dumps(fields).encode()}
 
 
-def listed(folder, name, config):
-    special = ["<pad>", "</s>", "<unk>"] if name == "GPT2Tokenizer" else []
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(TEXTS * 3, trainers.BpeTrainer(vocab_size=420, initial_alphabet=alphabet, special_tokens=special))
-    tokenizer.model.save(str(folder))
-    size = tokenizer.get_vocab_size()
-    added = {} if special else {
-        str(size + i): {"content": c, "special": True, "lstrip": False, "rstrip": False, "normalized": False, "single_word": False}
-        for i, c in enumerate(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
-    }
-    config = {"tokenizer_class": name, **config, "added_tokens_decoder": added}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    auto = AutoTokenizer.from_pretrained(folder)
-    texts = TEXTS + ["a</s>b<pad>", "x<|im_end|>\ny"]
-    return {"config": config, "vocab": json.loads((folder / "vocab.json").read_text()), "merges": (folder / "merges.txt").read_text(),
-            "texts": texts, "ids": [auto(text, add_special_tokens=False)["input_ids"] for text in texts]}
+corpus = os.path.join(work, "corpus.txt")
+with open(corpus, "w") as file:
+    file.write("\n".join(text.replace("\n", " ") for text in TEXTS * 3) + "\n")
 
 
-def main():
-    published = json.loads(Path(sys.argv[1]).read_text())
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two, tempfile.TemporaryDirectory() as three:
-        result = {"texts": TEXTS, "tekken": tekken(published, Path(one))}
-        result["kimi"] = kimi(result["tekken"]["ranked"])
-        result["gpt2"] = listed(Path(two), "GPT2Tokenizer", {"bos_token": "</s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"})
-        result["qwen2"] = listed(Path(three), "Qwen2Tokenizer", {"bos_token": None, "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"})
-    Path(sys.argv[2]).write_text(json.dumps(result, ensure_ascii=False) + "\n")
+def pieces(name, file, config, **options):
+    sentencepiece.SentencePieceTrainer.train(
+        input=corpus, model_prefix=f"{work}/{name}", minloglevel=2, **{"character_coverage": 0.98, "hard_vocab_limit": False, **options}
+    )
+    with open(f"{work}/{name}.model", "rb") as model:
+        content = model.read()
+    processor = sentencepiece.SentencePieceProcessor(f"{work}/{name}.model")
+    # Words of tokenizer.json's Unigram are found in texts, also those that are bytes.
+    known = [options["model_type"] == "bpe" or "<0x" not in text for text in TEXTS]
+    ids = [processor.encode(text) if same else None for text, same in zip(TEXTS, known)]
+    case(name, {file: content, **settings(**config)}, ids)
 
 
-main()
+plain = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True}
+llama = {"tokenizer_class": "LlamaTokenizer", "legacy": True}
+pieces("bpe", "tokenizer.model", llama, model_type="bpe", vocab_size=700, **plain)
+pieces("bpe-defined", "tokenizer.model", llama, model_type="bpe", vocab_size=700,
+       user_defined_symbols=["<用户>", "<AI>", "hello", "\n\n", "▁▁"], **plain)
+pieces("bpe-no-prefix", "tokenizer.model", {"tokenizer_class": "GemmaTokenizer"}, model_type="bpe", vocab_size=700,
+       add_dummy_prefix=False, user_defined_symbols=["\n\n", "▁▁"], **plain)
+pieces("unigram-bytes", "tokenizer.model", {}, model_type="unigram", vocab_size=700, **plain)
+pieces("unigram-spaces", "spiece.model", {}, model_type="unigram", vocab_size=700, normalization_rule_name="identity",
+       character_coverage=1.0)
+
+# Ranks are those of merges.
+trained = ByteLevelBPETokenizer()
+trained.train_from_iterator(TEXTS * 3, vocab_size=600, show_progress=False)
+trained.save_model(work)
+with open(f"{work}/vocab.json", "rb") as a, open(f"{work}/merges.txt", "rb") as b:
+    lists = {"vocab.json": a.read(), "merges.txt": b.read()}
+for kind in ["GPT2Tokenizer", "Qwen2Tokenizer"]:
+    folder = os.path.join(work, kind)
+    os.makedirs(folder)
+    files = {**lists, **settings(tokenizer_class=kind),
+             "added_tokens.json": json.dumps({"<|im_end|>": 600, "    ": 601}).encode()}
+    for file, content in files.items():
+        with open(os.path.join(folder, file), "wb") as out:
+            out.write(content)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    case(kind, files, [tokenizer.encode(text) for text in TEXTS], True)
+
+letters = list(range(33, 127)) + list(range(161, 173)) + list(range(174, 256))
+codes = {chr(byte): byte for byte in letters}
+codes.update({chr(256 + n): byte for n, byte in enumerate(b for b in range(256) if b not in letters)})
+vocabulary = sorted(trained.get_vocab().items(), key=lambda item: item[1])
+tokens = [bytes(codes[letter] for letter in token) for token, _ in vocabulary]
+# Tekken wants bytes in their order.
+tokens = [bytes([byte]) for byte in range(256)] + [token for token in tokens if len(token) > 1]
+
+tekken = {
+    "config": {"pattern": PATTERN, "num_vocab_tokens": len(tokens), "default_vocab_size": 550,
+               "default_num_special_tokens": 30, "version": "v7"},
+    "vocab": [{"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+              for rank, token in enumerate(tokens)],
+    "special_tokens": [{"rank": rank, "token_str": str(getattr(token["token_str"], "value", token["token_str"])),
+                        "is_control": True}
+                       for rank, token in enumerate(Tekkenizer.DEPRECATED_SPECIAL_TOKENS)],
+}
+path = os.path.join(work, "tekken.json")
+with open(path, "w") as file:
+    json.dump(tekken, file)
+mistral = Tekkenizer.from_file(path)
+case("tekken", {"tekken.json": json.dumps(tekken).encode()},
+     [mistral.encode(text, bos=True, eos=False) for text in TEXTS], True)
+
+lines = "".join(f"{base64.b64encode(token).decode()} {rank}\n" for rank, token in enumerate(tokens))
+kimi = tiktoken.Encoding("kimi", pat_str=KIMI, special_tokens={},
+                         mergeable_ranks={token: rank for rank, token in enumerate(tokens)})
+moonshot = {"tokenizer_class": "TikTokenTokenizer",
+            "auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", None]}}
+case("tiktoken", {"tiktoken.model": lines.encode(), **settings(**moonshot)},
+     [kimi.encode(text, disallowed_special=()) for text in TEXTS])
+
+words = BertWordPieceTokenizer()
+words.train_from_iterator(TEXTS, vocab_size=900, show_progress=False)
+listed = sorted(words.get_vocab().items(), key=lambda item: item[1])
+for name, fields in [("bert", {}), ("bert-cased", {"do_lower_case": False, "tokenize_chinese_chars": False})]:
+    folder = os.path.join(work, name)
+    os.makedirs(folder)
+    files = {"vocab.txt": ("\n".join(word for word, _ in listed) + "\n").encode(),
+             **settings(tokenizer_class="BertTokenizer", **fields)}
+    for file, content in files.items():
+        with open(os.path.join(folder, file), "wb") as out:
+            out.write(content)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    case(name, files, [tokenizer.encode(text) for text in TEXTS], True)
+
+with open(OUT, "wb") as out:
+    out.write(gzip.compress(json.dumps({"texts": TEXTS, "cases": cases}, ensure_ascii=False).encode(), mtime=0))

@@ -28,6 +28,7 @@ import {
   type TextEncoder,
   type TokenEmbeddings,
 } from './embed-request.ts';
+import { madeTextFolder } from '../../model/tokenizer/made-text-folder.ts';
 import { EncoderTokenizer, type EncoderTokenizerSource } from './encoder-tokenizer.ts';
 import { LateModel } from './late-model.ts';
 import { LateReader } from './late-texts.ts';
@@ -60,6 +61,7 @@ export class TextModel implements TextEncoder {
 
   private constructor(
     folder: EncoderFolder,
+    texts: EncoderTokenizerSource,
     tokenizer: EncoderTokenizer,
     { folder: _path, precision, cacheDirectory, tokenizerThreads, ...options }: TextModelOptions,
   ) {
@@ -71,7 +73,7 @@ export class TextModel implements TextEncoder {
     this.#runs = new TextRuns(this.#engine);
     this.#inputs = new TextInputs({
       tokenizer,
-      source: tokenizerOf(folder),
+      source: texts,
       tokenizerThreads,
       maxTokens: folder.maxTokens,
       textEnd: folder.textEnd,
@@ -91,7 +93,8 @@ export class TextModel implements TextEncoder {
   /** Looks into the folder; nothing is loaded yet. @throws ModelError, TokenizerError */
   static async open(options: TextModelOptions): Promise<TextModel> {
     const folder = await inspectEncoderFolder(options.folder);
-    return new TextModel(folder, await EncoderTokenizer.load(tokenizerOf(folder)), options);
+    const texts = await tokenizerOf(folder, options.cacheDirectory);
+    return new TextModel(folder, texts, await EncoderTokenizer.load(texts), options);
   }
 
   get kind(): EncoderKind {
@@ -267,6 +270,10 @@ function batchingOf({ graph }: EncoderFolder, batching: BatcherOptions): Batcher
   return { ...batching, maxBatchTokens: Math.min(most, batching.maxBatchTokens ?? most) };
 }
 
-function tokenizerOf({ path, facts }: EncoderFolder): EncoderTokenizerSource {
-  return { folder: path, ...(facts.vocabSize !== null && { modelSize: facts.vocabSize }) };
+async function tokenizerOf(
+  { path, facts }: EncoderFolder,
+  cacheDirectory: string,
+): Promise<EncoderTokenizerSource> {
+  const folder = await madeTextFolder(path, cacheDirectory);
+  return { folder, ...(facts.vocabSize !== null && { modelSize: facts.vocabSize }) };
 }

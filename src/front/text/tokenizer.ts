@@ -19,6 +19,7 @@ import {
   TokenizerError,
 } from './tokenizer-files.ts';
 import { typedModel } from './tokenizer-model.ts';
+import { addByteFallback, hasUnigramBytes } from './unigram-bytes.ts';
 import { otherTokenizers } from '../../files/other-tokenizers.ts';
 import { reasonOf } from '../../files/system-error.ts';
 
@@ -87,6 +88,7 @@ export class TextTokenizer {
     this.maxTokenCharacters = maxTokenCharacters(file);
     try {
       this.#tokenizer = new Tokenizer(file, this.#config);
+      if (hasUnigramBytes(file.model)) addByteFallback(this.#tokenizer.model);
     } catch (error) {
       throw new TokenizerError(String(error), { cause: error });
     }

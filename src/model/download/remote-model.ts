@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path';
 
-import { otherTokenizers } from '../../files/other-tokenizers.ts';
+import { requireTokenizer, TOKENIZER_FILES } from '../tokenizer/made-text-folder.ts';
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import { told } from '../../told.ts';
 import { parseDecoderConfig } from '../huggingface/config.ts';
@@ -37,7 +37,7 @@ import { downloadFiles } from './snapshot.ts';
 /** The files of a decoder, its tokenizer and its images; other formats and weights are not downloaded. */
 const CONFIG = 'config.json';
 const TEXTS =
-  /^(config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
+  /^(config|hf_quant_config|generation_config|genai_config|tokenizer|tokenizer_config|special_tokens_map|chat_template|preprocessor_config|processor_config|model\.safetensors\.index)\.json$|^chat_template\.jinja$/;
 
 export interface PullOptions extends PullFilesOptions {
   /** Which of an export's graphs to download, of those that there are. */
@@ -131,7 +131,9 @@ async function downloadModel(
 ): Promise<void> {
   const { id } = remote;
   // A model that can't be served is rejected before its weights are downloaded.
-  const texts = files.filter(({ name }) => TEXTS.test(name));
+  const isMade = !files.some(({ name }) => name === 'tokenizer.json');
+  const isText = (name: string) => TEXTS.test(name) || (isMade && TOKENIZER_FILES.has(name));
+  const texts = files.filter(({ name }) => isText(name));
   requireReadable(texts, id);
   await fetchAll(texts);
   const names = namesOf(files);
@@ -173,8 +175,7 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
-      const other = otherTokenizers(names);
-      if (other !== null) throw new ModelError(`${id} has no tokenizer.json; ${other}`);
+      await requireTokenizer(folder);
       return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;

@@ -10,6 +10,7 @@ import { contentHash, sha256 } from '../../model/cache/content-hash.ts';
 import type { BuiltModel } from '../../model/manifest.ts';
 import { inspectEncoderFolder } from '../../model/encoder/encoder-folder.ts';
 import { filesOf } from '../../model/export/export-folder.ts';
+import { madeTextFolder } from '../../model/tokenizer/made-text-folder.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 
 export interface TextBuild {
@@ -81,7 +82,8 @@ export async function encoderBuildId(folder: string, precision: string): Promise
   const { path, graph, ...facts } = await inspectEncoderFolder(folder);
   const weights = graph.type === 'export' ? await withData(graph.file) : graph.files;
   const dense = facts.modules.dense.map(({ file }) => file);
-  const hashes = await hashesOf([...weights, ...dense, join(path, 'tokenizer.json')]);
+  const tokenizer = join(await madeTextFolder(path, defaultCacheDirectory()), 'tokenizer.json');
+  const hashes = await hashesOf([...weights, ...dense, tokenizer]);
   const texts = await textsOf(path, SMALL_FILES);
   const { maxTokens, modules, textEnd } = facts;
   const end = textEnd === null ? {} : { textEnd };

@@ -10,7 +10,7 @@ import { fileExists } from '../../files/file-exists.ts';
 import { parsePythonJson } from '../../files/python-json.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { ggufTextFolder } from '../../model/gguf/text/text-folder.ts';
-import { madeTextFolder } from '../../model/tokenizers/made-texts.ts';
+import { madeTextFolder } from '../../model/tokenizer/made-text-folder.ts';
 import { inspectModelFolder, type ModelFolder } from '../../model/folder/model-folder.ts';
 import { inspectSpeech, type SpeechPart } from '../../model/speech/speech-folder.ts';
 import { inspectVision } from '../../model/vision/vision-folder.ts';
@@ -130,12 +130,10 @@ async function textOf(
   };
 }
 
-/** Where a model's tokenizer and chat template are: with it, or in the cache, made of files of another form. */
+/** Where a model's tokenizer and chat template are: with it, or in the cache, made of what it has. */
 export async function textFolderOf({ kind, path }: ModelFolder): Promise<string> {
-  const cacheDirectory = defaultCacheDirectory();
-  return kind === 'gguf'
-    ? ggufTextFolder(path, cacheDirectory)
-    : madeTextFolder(path, cacheDirectory);
+  const make = kind === 'gguf' ? ggufTextFolder : madeTextFolder;
+  return make(path, defaultCacheDirectory());
 }
 
 function buildable(config: DecoderConfig, stored: BuildableModel['stored'] = null): BuildableModel {

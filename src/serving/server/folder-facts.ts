@@ -14,7 +14,7 @@ import { ggufSamplingDefaults } from '../../model/gguf/text/sampling-defaults.ts
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { measure } from '../../model/download/cached-models.ts';
 import { isRemote } from '../../model/remotes/remotes.ts';
-import { madeTextFolder } from '../../model/tokenizers/made-texts.ts';
+import { madeTextFolder } from '../../model/tokenizer/made-text-folder.ts';
 import { parseDecoderConfig } from '../../model/huggingface/config.ts';
 import { readJson } from '../../model/huggingface/json-file.ts';
 import { inspectSpeech } from '../../model/speech/speech-folder.ts';

@@ -97,8 +97,20 @@ test('says which shard the hub lacks', async () => {
 test('says that a tokenizer is of another form before weights are downloaded', async () => {
   const { 'tokenizer.json': _, ...others } = FILES;
   const { hub, pull } = await hubWith({ ...others, 'tekken.json': '{}' });
-  await expect(pull()).rejects.toThrow('owner/name has no tokenizer.json; its tokenizer is tekken');
+  await expect(pull()).rejects.toThrow(/tekken\.json or a file beside it is damaged/);
   expect(hub.downloads.join()).not.toContain('safetensors');
+});
+
+test('takes the files of which a tokenizer is made where there is no tokenizer.json', async () => {
+  const words = { 'vocab.json': '{"a":0,"b":1,"ab":2}', 'merges.txt': 'a b\n' };
+  const config = { 'tokenizer_config.json': '{"tokenizer_class":"GPT2Tokenizer"}' };
+  const { 'tokenizer.json': _, ...others } = FILES;
+  const { pull } = await hubWith({ ...others, ...words, ...config });
+  const names = await readdir(await pull());
+  expect(names).toEqual(expect.arrayContaining(Object.keys(words)));
+  const { hub, pull: pullWhole } = await hubWith({ ...FILES, ...words });
+  await pullWhole();
+  expect(hub.downloads).not.toContain('vocab.json');
 });
 
 const EXPORT = {

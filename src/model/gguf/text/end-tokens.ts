@@ -1,5 +1,5 @@
 import type { GgufMetadata } from '../metadata.ts';
-import { CONTROL } from './token-kinds.ts';
+import { CONTROL } from '../../tokenizer/token-kinds.ts';
 
 /** Metadata with tokens that end a text, an answer, or a message to be continued. */
 const KEYS = ['eos_token_id', 'eot_token_id', 'eom_token_id'];

@@ -1,9 +1,15 @@
 import { ModelError } from '../../model-error.ts';
+import { mergesByScore, type SpacePrefix, spaceSteps } from '../../tokenizer/spaced-text.ts';
+import {
+  addedTokens,
+  byteLevelBpe,
+  commonParts,
+  fallbackBpe,
+} from '../../tokenizer/tokenizer-json.ts';
+import type { Vocabulary } from '../../tokenizer/vocabulary.ts';
 import type { GgufMetadata } from '../metadata.ts';
-import { type GgufVocabulary, readVocabulary } from './gguf-vocabulary.ts';
-import { type PreTokenizer, preTokenizer } from '../../tokenizers/pre-tokenizers.ts';
-import { addedTokens, around, byteLevelBpe } from '../../tokenizers/tokenizer-json.ts';
-import { mergesByScore, type SpacePrefix, spaceSteps } from '../../tokenizers/sentencepiece.ts';
+import { readVocabulary } from './gguf-vocabulary.ts';
+import { preTokenizer } from './pre-tokenizers.ts';
 
 /** Markers of Phi-3 after which spaces count: a file does not state them. */
 const KEEP_SPACES_AFTER = new Set(['<unk>', '<s>', '<|endoftext|>']);
@@ -14,7 +20,7 @@ const MISTRAL_TURN = '[INST]';
 /** A GGUF file's tokenizer, as a tokenizer.json describes it. */
 export interface GgufTokenizer {
   /** Says whether texts begin with the begin token, also where the file does not. */
-  readonly vocabulary: GgufVocabulary;
+  readonly vocabulary: Vocabulary;
   /** The content of tokenizer.json. */
   readonly json: unknown;
 }
@@ -29,7 +35,7 @@ export function readGgufTokenizer(metadata: GgufMetadata, path: string): GgufTok
   if (kind === 'gpt2') {
     const way = preTokenizer(metadata.string('tokenizer.ggml.pre'), path);
     const vocabulary = { ...stated, addsBos: stated.addsBos ?? way.addsBos };
-    return { vocabulary, json: listedBpe(metadata, vocabulary, way, path) };
+    return { vocabulary, json: byteLevelBpe(vocabulary, readMerges(metadata, path), way) };
   }
   if (kind === 'llama') {
     const vocabulary = { ...stated, addsBos: stated.addsBos ?? true };
@@ -56,48 +62,19 @@ function readMerges(metadata: GgufMetadata, path: string): readonly string[] {
   return merges;
 }
 
-function listedBpe(
-  metadata: GgufMetadata,
-  vocabulary: GgufVocabulary,
-  way: PreTokenizer,
-  path: string,
-): unknown {
-  const { added, ids } = vocabulary;
-  const merges = readMerges(metadata, path);
-  return {
-    ...aroundTexts(vocabulary),
-    ...byteLevelBpe({ way, added, vocab: Object.fromEntries(ids), merges }),
-  };
-}
-
 /** Gemma 4's: letters in place of spaces and bytes for rare letters, as SentencePiece, and merges that are listed. */
-function spacedBpe(metadata: GgufMetadata, vocabulary: GgufVocabulary, path: string): unknown {
+function spacedBpe(metadata: GgufMetadata, vocabulary: Vocabulary, path: string): unknown {
   return {
-    ...aroundTexts(vocabulary),
+    ...commonParts(vocabulary),
     ...spaceSteps('never'),
     added_tokens: addedTokens(vocabulary.added),
-    model: {
-      ...fallbackModel(vocabulary),
-      merges: readMerges(metadata, path),
-    },
-  };
-}
-
-/** A model that has bytes for what is no token. */
-function fallbackModel({ unknown, ids }: GgufVocabulary) {
-  return {
-    type: 'BPE',
-    unk_token: unknown,
-    byte_fallback: true,
-    fuse_unk: true,
-    ignore_merges: false,
-    vocab: Object.fromEntries(ids),
+    model: fallbackBpe(vocabulary, readMerges(metadata, path)),
   };
 }
 
 function prefixOf(
   metadata: GgufMetadata,
-  { added }: GgufVocabulary,
+  { added }: Vocabulary,
   architecture: string | undefined,
 ): SpacePrefix {
   const stated = metadata.boolean('tokenizer.ggml.add_space_prefix');
@@ -107,24 +84,21 @@ function prefixOf(
 }
 
 /** SentencePiece's BPE: merges are not listed, but follow from the scores. */
-function sentencePiece(metadata: GgufMetadata, vocabulary: GgufVocabulary): unknown {
+function sentencePiece(metadata: GgufMetadata, vocabulary: Vocabulary): unknown {
   const key = 'tokenizer.ggml.scores';
   const scores = metadata.require(key, metadata.numbers(key));
   const architecture = metadata.string('general.architecture');
   const prefix = prefixOf(metadata, vocabulary, architecture);
   const isPhi3 = architecture === 'phi3';
   return {
-    ...aroundTexts(vocabulary),
+    ...commonParts(vocabulary),
     ...spaceSteps(prefix),
-    added_tokens: addedTokens(vocabulary.added, (token) => isPhi3 && !KEEP_SPACES_AFTER.has(token)),
-    model: { ...fallbackModel(vocabulary), merges: mergesByScore(vocabulary, scores) },
+    added_tokens: addedTokens(
+      vocabulary.added.map((token) => ({
+        ...token,
+        rstrip: isPhi3 && !KEEP_SPACES_AFTER.has(token.content),
+      })),
+    ),
+    model: fallbackBpe(vocabulary, mergesByScore(vocabulary, scores)),
   };
-}
-
-function aroundTexts({ ids, bos, eos, addsBos, addsEos }: GgufVocabulary) {
-  const marker = (token: string | null, isAdded: boolean | null) => {
-    const id = token === null ? undefined : ids.get(token);
-    return token === null || id === undefined || isAdded !== true ? null : { id, content: token };
-  };
-  return around(marker(bos, addsBos), marker(eos, addsEos));
 }

@@ -1,32 +1,12 @@
 import { MODEL_LIMITS } from '../../../model-limits.ts';
 import { ModelError } from '../../model-error.ts';
+import type { Vocabulary } from '../../tokenizer/vocabulary.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { isKnownEnd } from './end-tokens.ts';
-import { BYTE, CONTROL, UNKNOWN, USER_DEFINED } from './token-kinds.ts';
-
-/** The tokens of a GGUF model. */
-export interface GgufVocabulary {
-  /** By id. */
-  readonly tokens: readonly string[];
-  readonly ids: ReadonlyMap<string, number>;
-  readonly unknown: string | null;
-  readonly bos: string | null;
-  readonly eos: string | null;
-  /** Whether texts begin and end with them; null where the file does not say. */
-  readonly addsBos: boolean | null;
-  readonly addsEos: boolean | null;
-  /** Found within texts, before anything else. */
-  readonly added: readonly {
-    readonly id: number;
-    readonly content: string;
-    readonly special: boolean;
-  }[];
-  /** Whether a token is made of characters, not a marker or a byte. */
-  readonly isText: (id: number) => boolean;
-}
+import { BYTE, CONTROL, UNKNOWN, USER_DEFINED } from '../../tokenizer/token-kinds.ts';
 
 /** @throws {ModelError} if there is none, or two tokens are the same */
-export function readVocabulary(metadata: GgufMetadata, path: string): GgufVocabulary {
+export function readVocabulary(metadata: GgufMetadata, path: string): Vocabulary {
   const key = (name: string) => `tokenizer.ggml.${name}`;
   const stored = metadata.require(key('tokens'), metadata.strings(key('tokens')));
   if (stored.length > MODEL_LIMITS.vocabSize) {

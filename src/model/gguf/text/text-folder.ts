@@ -1,10 +1,16 @@
-import { keptTexts } from '../../tokenizers/kept-texts.ts';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+
+import { writingToCache } from '../../cache/cache-error.ts';
+import { fileExists } from '../../../files/file-exists.ts';
 import { GgufFile } from '../gguf-file.ts';
 import type { GgufMetadata } from '../metadata.ts';
 import { endTokenIds } from './end-tokens.ts';
 import { readGgufTokenizer } from './gguf-tokenizer.ts';
-import type { GgufVocabulary } from './gguf-vocabulary.ts';
+import type { Vocabulary } from '../../tokenizer/vocabulary.ts';
 import { ggufSamplingDefaults } from './sampling-defaults.ts';
+import { makeFolder } from '../../../files/make-folder.ts';
 
 /** Raised when what is written changes, so that folders of older versions are not used. */
 const VERSION = 3;
@@ -19,27 +25,43 @@ const VERSION = 3;
 export async function ggufTextFolder(path: string, cacheDirectory: string): Promise<string> {
   const file = await GgufFile.open(path);
   await file.close();
-  const name = `v${VERSION}-${file.hash}`;
-  return keptTexts({ cacheDirectory, kind: 'gguf-texts', name }, () => {
-    const { json, vocabulary } = readGgufTokenizer(file.metadata, path);
-    return {
+  const folders = join(cacheDirectory, 'gguf-texts');
+  const folder = join(folders, `v${VERSION}-${file.hash}`);
+  if (await fileExists(folder)) return folder;
+  const { json, vocabulary } = readGgufTokenizer(file.metadata, path);
+  const config = {
+    bos_token: vocabulary.bos,
+    eos_token: vocabulary.eos,
+    unk_token: vocabulary.unknown,
+    ...chatTemplates(file.metadata, vocabulary),
+  };
+  const unfinished = join(folders, `.${randomBytes(6).toString('hex')}`);
+  await writingToCache(cacheDirectory, 'the tokenizer', async () => {
+    await makeFolder(unfinished);
+    const files = {
       'tokenizer.json': json,
-      'tokenizer_config.json': {
-        bos_token: vocabulary.bos,
-        eos_token: vocabulary.eos,
-        unk_token: vocabulary.unknown,
-        ...chatTemplates(file.metadata, vocabulary),
-      },
+      'tokenizer_config.json': config,
       'generation_config.json': {
         eos_token_id: endTokenIds(file.metadata),
         ...ggufSamplingDefaults(file.metadata, path),
       },
     };
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(join(unfinished, name), JSON.stringify(content));
+    }
+    try {
+      await rename(unfinished, folder);
+    } catch (error) {
+      await rm(unfinished, { recursive: true, force: true });
+      // Another process may have been first.
+      if (!(await fileExists(folder))) throw error;
+    }
   });
+  return folder;
 }
 
 /** One template, or several with names. */
-function chatTemplates(metadata: GgufMetadata, vocabulary: GgufVocabulary) {
+function chatTemplates(metadata: GgufMetadata, vocabulary: Vocabulary) {
   const read = (key: string) => {
     const text = metadata.string(key);
     return text === undefined ? undefined : begun(text, vocabulary);
@@ -60,7 +82,7 @@ function chatTemplates(metadata: GgufMetadata, vocabulary: GgufVocabulary) {
  * A template that writes the begin token where the file wants one. llama.cpp puts it before every
  * prompt, so converters take it out of templates (Unsloth's do), and such models answer badly without.
  */
-function begun(template: string, { addsBos, bos }: GgufVocabulary): string {
+function begun(template: string, { addsBos, bos }: Vocabulary): string {
   if (addsBos !== true || bos === null) return template;
   const writesIt = template.includes('bos_token') || template.includes(bos);
   return writesIt ? template : `{{ bos_token }}${template}`;

@@ -1,20 +1,14 @@
-const SPACE = '▁';
+import type { Vocabulary } from './vocabulary.ts';
 
-/** Tokens by id, as SentencePiece lists them. */
-export interface Pieces {
-  readonly tokens: readonly string[];
-  readonly ids: ReadonlyMap<string, number>;
-  /** Whether a token is made of characters, not a marker or a byte. */
-  readonly isText: (id: number) => boolean;
-}
+const SPACE = '▁';
 
 /**
  * Merges in the order that SentencePiece takes them: the pair whose whole has the best score first.
  * A part need not be a token if it is a single character.
  */
 export function mergesByScore(
-  { tokens, ids, isText }: Pieces,
-  scores: Float64Array,
+  { tokens, ids, isText }: Pick<Vocabulary, 'tokens' | 'ids' | 'isText'>,
+  scores: ArrayLike<number>,
 ): [string, string][] {
   const byScore = Array.from(tokens.keys())
     .filter(isText)
