@@ -126,6 +126,7 @@ function samplingOf({ model: { samplingDefaults: defaults } }: TextRuntime): Jso
     top_k: defaults.topK ?? 0,
     min_p: defaults.minP ?? 0,
     repetition_penalty: defaults.repetitionPenalty ?? 1,
+    ...(defaults.maxNewTokens === undefined ? {} : { max_tokens: defaults.maxNewTokens }),
   };
 }
 

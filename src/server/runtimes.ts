@@ -33,6 +33,8 @@ export interface SamplingDefaults {
   readonly topP?: number;
   readonly minP?: number;
   readonly repetitionPenalty?: number;
+  readonly maxNewTokens?: number;
+  readonly mostNewTokens?: number;
 }
 
 /** File format of a model's weights. */

@@ -34,17 +34,13 @@ export async function generate({ operands, options }: Settings<'generate'>): Pro
   const chosen = await chooseModel(options, async () => null);
   const limits = engineLimits({ ...ONE_SEQUENCE, ...options }, chosen.decoder.config);
   const text = await loadTextModel(chosen.text);
-  const { tokenizer, generationDefaults, warnings } = text;
+  const { tokenizer, generationDefaults, bannedWords, warnings } = text;
   for (const warning of warnings) console.error(`chairlift: ${warning}`);
   const promptText = operands[0] ?? (await readAll(process.stdin));
   const { maxTokens, seed } = options;
-  const settings = toSettings(
-    { seed },
-    {
-      vocabSize: chosen.decoder.config.vocabSize,
-      samplingDefaults: { ...generationDefaults, ...samplingOf(options) },
-    },
-  );
+  const samplingDefaults = { ...generationDefaults, ...samplingOf(options) };
+  const { vocabSize } = chosen.decoder.config;
+  const settings = toSettings({ seed }, { vocabSize, samplingDefaults });
   const request = fitContext(
     { ...settings, badWords: [] },
     encodePrompt(text, promptText, options),
@@ -54,7 +50,7 @@ export async function generate({ operands, options }: Settings<'generate'>): Pro
       truncatePromptTokens: null,
       fields: { prompt: 'prompt', maxTokens: '--max-tokens' },
     },
-    limits,
+    { ...limits, samplingDefaults },
   );
 
   const engine = new EngineClient();
@@ -78,7 +74,13 @@ export async function generate({ operands, options }: Settings<'generate'>): Pro
   await new SlowNotice().during(`loading ${chosen.name}`, engine.start({ model, ...limits }));
   const admission = new Admission({ concurrency: 1, maxQueue: 0 });
   const { eosTokenIds } = tokenizer;
-  const generator = new TextGenerator({ engine, tokenizer, admission, eosTokenIds });
+  const generator = new TextGenerator({
+    engine,
+    tokenizer,
+    admission,
+    eosTokenIds,
+    bannedWords,
+  });
   for await (const delta of generator.generate(request, NEVER_ABORTED)) {
     process.stdout.write(delta.text);
   }

@@ -14,13 +14,14 @@ export function samplingInWords(own: GenerationDefaults): string {
 
 /** By the names of the API's fields. */
 function inFields(defaults: GenerationDefaults): string {
-  const { temperature, topK, topP, minP, repetitionPenalty } = defaults;
+  const { temperature, topK, topP, minP, repetitionPenalty, maxNewTokens } = defaults;
   const values = {
     temperature,
     top_k: topK,
     top_p: topP,
     min_p: minP,
     repetition_penalty: repetitionPenalty,
+    max_tokens: maxNewTokens,
   };
   return Object.entries(values)
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))

@@ -17,7 +17,7 @@ import {
   tokensOf,
 } from './beam-search.ts';
 import { CompletionAssembler } from './completion-assembler.ts';
-import { stopTokensOf, toEngineRequest } from './engine-request.ts';
+import { stopTokensOf, type TextRules, toEngineRequest } from './engine-request.ts';
 import {
   type GenerationOutcome,
   type ObserveGeneration,
@@ -29,11 +29,10 @@ import { GREEDY } from './greedy-sampling.ts';
 /** Tokens of a text that are turned into characters at once: other work goes on between. */
 const TOLD_TOKENS = 256;
 
-export interface BeamParts {
+export interface BeamParts extends TextRules {
   readonly engine: Engine;
   readonly tokenizer: TextTokenizer;
   readonly admission: Pick<Admission, 'acquire'>;
-  readonly eosTokenIds: readonly number[];
   readonly observe?: ObserveGeneration;
 }
 
@@ -141,10 +140,10 @@ class BeamSteps {
   #before: readonly Beam[] = [];
   #numCached: number | undefined;
 
-  constructor({ engine, eosTokenIds }: BeamParts, request: GenerationRequest, numTop: number) {
-    this.#engine = engine;
+  constructor(parts: BeamParts, request: GenerationRequest, numTop: number) {
+    this.#engine = parts.engine;
     this.#common = {
-      ...toEngineRequest(request, eosTokenIds),
+      ...toEngineRequest(request, parts),
       // Which token it takes does not matter.
       sampling: GREEDY,
       minTokens: 0,

@@ -15,10 +15,18 @@ export function stopTokensOf(
   return [...new Set([...(ignores ? [] : eosTokenIds), ...stopTokenIds])];
 }
 
+/** What a model says of its own texts. */
+export interface TextRules {
+  /** Tokens that end a text unless the request ignores them. */
+  readonly eosTokenIds: readonly number[];
+  /** Sequences of tokens that no text has, besides a request's own; left out for none. */
+  readonly bannedWords?: readonly Int32Array[];
+}
+
 /** A request as the engine takes it, from now on. @param seen its images or speech */
 export function toEngineRequest(
   request: GenerationRequest,
-  eosTokenIds: readonly number[],
+  { eosTokenIds, bannedWords = [] }: TextRules,
   seen?: EmbeddedImages,
 ): Omit<EngineRequest, 'id'> {
   const { grammar = null, serviceClass } = request;
@@ -36,7 +44,7 @@ export function toEngineRequest(
     stopTokenIds: stopTokensOf(request, eosTokenIds),
     sampling: request.sampling,
     grammar,
-    badWords: request.badWords,
+    badWords: bannedWords.length === 0 ? request.badWords : [...bannedWords, ...request.badWords],
     logprobs: request.logprobs,
     promptLogprobs: request.promptLogprobs,
     label: {

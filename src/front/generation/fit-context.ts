@@ -2,12 +2,15 @@
 import type { GrammarSource } from '../../grammar/grammar-source.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
 import { type ShiftedModel, shiftOf } from './context-shift.ts';
+import type { GenerationDefaults } from '../text/generation-config.ts';
 import type { ContextShift, GenerationRequest, GenerationSettings } from './generation.ts';
 
 /** Longest text of a model, and whether answers may go on beyond it: null and left out, not. */
 export interface TextContext {
   readonly maxModelLen: number;
   readonly contextShift?: ShiftedModel | null;
+  /** Lengths of answers; left out where neither the model nor the operator names one. */
+  readonly samplingDefaults?: Pick<GenerationDefaults, 'maxNewTokens' | 'mostNewTokens'>;
 }
 
 /** How prompt and output are to share the context. */
@@ -33,19 +36,20 @@ export interface ContextLimits {
 export function fitContext(
   settings: GenerationSettings,
   promptTokenIds: Int32Array,
-  limits: ContextLimits,
+  asked: ContextLimits,
   context: TextContext,
 ): GenerationRequest {
   const { maxModelLen } = context;
+  const limits = bounded(asked, context);
   if (promptTokenIds.length === 0) {
     const { prompt: field } = limits.fields;
     throw new InvalidRequestError(`\`${field}\` has no tokens.`, field, 'invalid_value');
   }
-  const prompt = truncate(promptTokenIds, limits, maxModelLen);
+  const prompt = truncate(promptTokenIds, asked, maxModelLen);
   if (settings.images !== undefined) requireWhole(settings, promptTokenIds, prompt);
   const shift = toShift(settings, prompt, limits, context);
-  const asked = shift === null ? null : limits.maxTokens;
-  const maxTokens = asked ?? resolveMaxTokens(prompt.length, limits, maxModelLen);
+  const shifted = shift === null ? null : limits.maxTokens;
+  const maxTokens = shifted ?? resolveMaxTokens(prompt.length, limits, maxModelLen);
   if (settings.minTokens > maxTokens) {
     throw new InvalidRequestError(
       `\`min_tokens\` is ${settings.minTokens}, more than the ${maxTokens} tokens that may be generated.`,
@@ -55,6 +59,15 @@ export function fitContext(
   }
   const { numKept: _numKept, ...others } = settings;
   return { ...others, promptTokenIds: prompt, maxTokens, ...(shift && { shift }) };
+}
+
+/** As vLLM has it: the model's length where the request leaves it open, the operator's in any case. */
+function bounded(asked: ContextLimits, { samplingDefaults = {} }: TextContext): ContextLimits {
+  const { maxNewTokens, mostNewTokens = Infinity } = samplingDefaults;
+  const { maxTokens, defaultMaxTokens } = asked;
+  if (maxTokens !== null) return { ...asked, maxTokens: Math.min(maxTokens, mostNewTokens) };
+  const length = Math.min(defaultMaxTokens ?? maxNewTokens ?? Infinity, mostNewTokens);
+  return { ...asked, defaultMaxTokens: length === Infinity ? null : length };
 }
 
 /** Null where the answer fits, its length is open, or no answer may go on beyond the context. */

@@ -6,7 +6,7 @@ import { outcomeOfAbort } from '../deadline.ts';
 import { type Engine, type TokenBatch } from '../engine-process/engine-contract.ts';
 import { EngineError } from '../engine-process/errors.ts';
 import { InvalidRequestError } from '../invalid-request.ts';
-import { toEngineRequest } from './engine-request.ts';
+import { type TextRules, toEngineRequest } from './engine-request.ts';
 import {
   type GenerationObserver,
   type GenerationOutcome,
@@ -25,7 +25,7 @@ import { knownBatch, splitBatch } from './resumption.ts';
 import { ShiftedBatches } from './shifted-batches.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 
-export interface TextGeneratorOptions {
+export interface TextGeneratorOptions extends TextRules {
   readonly engine: Engine;
   readonly tokenizer: TextTokenizer;
   readonly admission: Admission;
@@ -33,8 +33,6 @@ export interface TextGeneratorOptions {
   readonly vision?: ImageEmbedder | null;
   /** Embeds speech, for a model that hears; null or left out for others. */
   readonly hearing?: SpeechEmbedder | null;
-  /** Tokens that end a text unless the request ignores them. */
-  readonly eosTokenIds: readonly number[];
   readonly observe?: ObserveGeneration;
 }
 
@@ -176,7 +174,7 @@ class TextGeneration implements GenerationDeltas {
       this.#release();
       return;
     }
-    const wanted = toEngineRequest(request, this.#options.eosTokenIds, this.#seen);
+    const wanted = toEngineRequest(request, this.#options, this.#seen);
     const known = knownBatch(wanted.outputTokenIds, wanted);
     if (known !== null) this.#known.push(known);
     // A complete answer leaves nothing to compute.

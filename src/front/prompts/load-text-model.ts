@@ -2,7 +2,12 @@ import { type ChatEncoder, PlainChatEncoder, RawChatEncoder } from '../templates
 import { ChatTemplate } from '../templates/chat-template.ts';
 import { pairTemplate } from '../templates/pair-template.ts';
 import { ChatTemplateError } from '../templates/chat-message.ts';
-import { type GenerationDefaults, readGenerationDefaults } from '../text/generation-config.ts';
+import {
+  type GenerationDefaults,
+  readBannedWords,
+  readGenerationDefaults,
+} from '../text/generation-config.ts';
+import { ignoredRules } from '../text/ignored-rules.ts';
 import { MissingTokenError } from '../text/model-vocabulary.ts';
 import { placeholderTokenizer } from '../text/placeholder-tokenizer.ts';
 import { TokenizerError } from '../text/tokenizer-files.ts';
@@ -36,6 +41,8 @@ export interface TextModel {
   /** Null for a model that fills in no text. */
   readonly infill: InfillEncoder | null;
   readonly generationDefaults: GenerationDefaults;
+  /** Sequences of tokens that none of its texts has. */
+  readonly bannedWords: readonly Int32Array[];
   /** Warnings for the operator who loads the model. */
   readonly warnings: readonly string[];
 }
@@ -53,6 +60,7 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
       pairs,
       infill: null,
       generationDefaults: {},
+      bannedWords: [],
       warnings: [],
     };
   }
@@ -64,9 +72,22 @@ export async function loadTextModel(source: TextSource): Promise<TextModel> {
   const chat = chatTemplate === null ? null : chatEncoder(chatTemplate, tokenizer, source);
   const pairs = lazily(() => chatEncoder(pairTemplate(chatTemplate), tokenizer, source));
   const { warning } = tokenizer.vocabulary;
-  const warnings = warning === null ? [] : [warning, ...furtherWarnings(folder, tokenizer, chat)];
+  const warnings = [
+    ...(warning === null ? [] : [warning, ...furtherWarnings(folder, tokenizer, chat)]),
+    ...(await ignoredRules(folder)),
+  ];
   const infill = InfillEncoder.of(tokenizer);
-  return { tokenizer, chatTemplate, chat, pairs, infill, generationDefaults, warnings };
+  const bannedWords = await readBannedWords(folder, tokenizer.eosTokenIds);
+  return {
+    tokenizer,
+    chatTemplate,
+    chat,
+    pairs,
+    infill,
+    generationDefaults,
+    bannedWords,
+    warnings,
+  };
 }
 
 /** Nothing in messages is ever the mark of an image. */

@@ -102,7 +102,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       withLora && chosen.decoder.kind === 'buildable'
         ? await openAdapters(options, place, chosen.decoder.config, model.manifest.kernels, logger)
         : null;
-    const { tokenizer, chatTemplate, generationDefaults } = textModel;
+    const { tokenizer, chatTemplate, generationDefaults, bannedWords } = textModel;
     const vocabulary = await grammarVocabulary(tokenizer, vocabSize);
     const { stepTimeout } = options;
     const engine = newEngine({ model: name, instances, stepTimeout, logger, kvEvents });
@@ -179,6 +179,8 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
       vision,
       hearing: ears?.hearing ?? null,
       eosTokenIds: tokenizer.eosTokenIds,
+      // Requests of speech have their own rule, of the same tokens.
+      bannedWords: ears ? [] : bannedWords,
       observe,
     });
     // Also what a request brought meanwhile, where this one replaces a model that serves.

@@ -6,7 +6,7 @@ import { count, decimal, jsonObject } from './values.ts';
 const OWN = "the model's";
 
 const EXPECTED =
-  'expected any of temperature (0 to 2), top_p (above 0, to 1), top_k, min_p (0 to 1) and repetition_penalty (0.01 to 10)';
+  'expected any of temperature (0 to 2), top_p (above 0, to 1), top_k, min_p (0 to 1), repetition_penalty (0.01 to 10) and max_new_tokens (at least 1)';
 
 const samplingConfig = jsonObject.pipe(
   z
@@ -17,15 +17,22 @@ const samplingConfig = jsonObject.pipe(
         top_k: z.int(EXPECTED).min(-1, EXPECTED).optional(),
         min_p: z.number(EXPECTED).min(0, EXPECTED).max(1, EXPECTED).optional(),
         repetition_penalty: z.number(EXPECTED).min(0.01, EXPECTED).max(10, EXPECTED).optional(),
+        max_new_tokens: z.int(EXPECTED).min(1, EXPECTED).optional(),
       },
       EXPECTED,
     )
-    .transform(({ temperature, top_p, top_k, min_p, repetition_penalty }): GenerationDefaults => ({
+    .transform(({ temperature, top_p, top_k, min_p, ...config }): GenerationDefaults => ({
       ...(temperature === undefined ? {} : { temperature }),
       ...(top_p === undefined ? {} : { topP: top_p }),
       ...(top_k === undefined ? {} : { topK: top_k }),
       ...(min_p === undefined ? {} : { minP: min_p }),
-      ...(repetition_penalty === undefined ? {} : { repetitionPenalty: repetition_penalty }),
+      ...(config.repetition_penalty === undefined
+        ? {}
+        : { repetitionPenalty: config.repetition_penalty }),
+      // Both the length of answers whose requests leave it open, and the longest, as in vLLM.
+      ...(config.max_new_tokens === undefined
+        ? {}
+        : { maxNewTokens: config.max_new_tokens, mostNewTokens: config.max_new_tokens }),
     })),
 );
 

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ChatTemplate } from '../../../src/front/templates/chat-template.ts';
-import { readGenerationDefaults } from '../../../src/front/text/generation-config.ts';
+import {
+  readBannedWords,
+  readGenerationDefaults,
+} from '../../../src/front/text/generation-config.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { ggufTextFolder } from '../../../src/model/gguf/text/text-folder.ts';
 import {
@@ -162,6 +165,13 @@ describe('sampling values of a file', () => {
     // Ends of texts are where they were.
     expect((await TextTokenizer.load(folder)).eosTokenIds).toContain(summit.added_tokens[0]?.id);
     expect(await readGenerationDefaults(await textFolder(bpeMetadata()))).toEqual({});
+  });
+
+  test('have tokens that no text has', async () => {
+    const suppressed = { 'tokenizer.ggml.suppress_tokens': int32s([7, -1, 5]) };
+    const folder = await textFolder(bpeMetadata(suppressed));
+    expect(await readBannedWords(folder, [])).toEqual([Int32Array.of(7), Int32Array.of(5)]);
+    expect(await readBannedWords(await textFolder(bpeMetadata()), [])).toEqual([]);
   });
 
   test('mean the same where llama.cpp turns them off', async () => {

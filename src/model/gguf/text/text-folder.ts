@@ -13,7 +13,7 @@ import { ggufSamplingDefaults } from './sampling-defaults.ts';
 import { makeFolder } from '../../../files/make-folder.ts';
 
 /** Raised when what is written changes, so that folders of older versions are not used. */
-const VERSION = 3;
+const VERSION = 4;
 
 /**
  * Writes a GGUF model's tokenizer and chat template to a folder of the cache, in the files that
@@ -43,6 +43,7 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
       'tokenizer_config.json': config,
       'generation_config.json': {
         eos_token_id: endTokenIds(file.metadata),
+        suppress_tokens: suppressedTokenIds(file.metadata),
         ...ggufSamplingDefaults(file.metadata, path),
       },
     };
@@ -58,6 +59,12 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
     }
   });
   return folder;
+}
+
+/** Tokens that llama.cpp never samples: those of images in Gemma 4, which it writes now and then. */
+function suppressedTokenIds(metadata: GgufMetadata): readonly number[] {
+  const tokenIds = metadata.numbers('tokenizer.ggml.suppress_tokens') ?? [];
+  return [...tokenIds].filter((tokenId) => tokenId >= 0);
 }
 
 /** One template, or several with names. */
