@@ -27,7 +27,7 @@ const references = z
     ...JSON.parse(await readFile('test/exports/tools-reference.json', 'utf8')),
   });
 
-const TOOLS = ['genai-cuda', 'optimum-gemma', 'optimum-gemma2'];
+const TOOLS = ['genai-cuda', 'optimum-gemma', 'optimum-gemma2', 'optimum-merged'];
 
 const build = (name: string) =>
   prepareModel(
@@ -54,6 +54,8 @@ describe.each<[name: string, digits: number, numLayers?: number]>([
   // A window; a window in every second layer, and a cap that only config.json has.
   ['mistral-window', 3, 1],
   ['optimum-gemma2', 3],
+  // A choice between two graphs.
+  ['optimum-merged', 3],
 ])('%s', (name, digits, numLayers = 2) => {
   const texts = references[name] ?? [];
 

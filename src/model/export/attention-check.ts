@@ -6,6 +6,7 @@ import { ModelError } from '../model-error.ts';
 import { cast } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
 import {
+  type AttentionForm,
   type AttentionShape,
   type AttentionTrial,
   attentionTrial,
@@ -25,6 +26,8 @@ export interface CheckedExport {
   /** Name of its input of token ids. */
   readonly inputIds: string;
   readonly maxPositions: number;
+  /** It has another graph for several tokens: this one may have no mask for these. */
+  readonly isForOneToken: boolean;
 }
 
 /** How far results may be apart, against the largest. */
@@ -33,14 +36,6 @@ const TOLERANCE: Readonly<Record<FloatType, number>> = { float: 1e-4, float16: 1
 const MASKED = -1e4;
 /** Size of a layer's keys in the longest trial: positions after these are not served. */
 const TRIAL_BYTES = 64 * 2 ** 20;
-
-/** What GroupQueryAttention has to be told of a layer. */
-export interface AttentionForm {
-  /** Factor of scores. */
-  readonly scale: number;
-  /** Tokens that are attended to, the newest ones; null for all. */
-  readonly window: number | null;
-}
 
 /**
  * Finds out how GroupQueryAttention computes what a layer's attention computes, by running both on the
@@ -54,13 +49,14 @@ export async function checkAttention(
   attention: PlainAttention,
 ): Promise<AttentionForm & { readonly maxPositions: number }> {
   const { shape, type, maxPositions } = exported;
-  const bytes = 4 * shape.numKvHeads * shape.headDim;
-  const longest = Math.min(maxPositions, Math.floor(TRIAL_BYTES / bytes));
+  const held = Math.floor(TRIAL_BYTES / (4 * shape.numKvHeads * shape.headDim));
+  const longest = Math.min(maxPositions, held);
   const plain = plainGraph(exported, attention);
   let form: AttentionForm = { scale: scaleAttribute(attention, shape), window: null };
-  const trials: [past: number, added: number][] = [
+  const several = exported.isForOneToken ? 1 : 8;
+  const trials: [number, number][] = [
     [longest - 1, 1],
-    [0, 8],
+    [0, several],
   ];
   // Some exports have no mask for several tokens after others.
   for (const [past, added] of trials) {
@@ -69,7 +65,7 @@ export async function checkAttention(
       const own = await runPlain(plain, trial, exported, attention);
       if (own.scores !== null && past === longest - 1) {
         form = formOf(own.scores.subarray(0, longest), trial, shape);
-        if (form.window !== null) trials.push([Math.max(0, form.window - 4), 8]);
+        if (form.window !== null) trials.push([Math.max(0, form.window - 4), several]);
       }
       const grouped = await runGrouped(groupedGraph(shape, form), trial, shape);
       if (deviation(own.attended, grouped) < TOLERANCE[type]) continue;

@@ -5,6 +5,14 @@ export interface AttentionShape {
   readonly headDim: number;
 }
 
+/** What GroupQueryAttention has to be told of a layer. */
+export interface AttentionForm {
+  /** Factor of scores. */
+  readonly scale: number;
+  /** Tokens that are attended to, the newest ones; null for all. */
+  readonly window: number | null;
+}
+
 /** Random values for an attention with `past` tokens in its cache and `added` new ones. */
 export interface AttentionTrial {
   readonly past: number;

@@ -90,9 +90,13 @@ class Lengths {
 
   /** Name of the value whose size in one of some dimensions this is; null if it is none. */
   #measured(value: string, dims: readonly bigint[]): string | null {
-    const gather = this.#graph.producer(this.#plain(value));
-    if (gather?.opType !== 'Gather') return null;
-    const [sizes = '', at = ''] = gather.input;
+    const node = this.#graph.producer(this.#plain(value));
+    // Older releases of PyTorch take a size as a slice of one.
+    const taken = node?.opType === 'Squeeze' ? this.#graph.producer(node.input[0] ?? '') : node;
+    if (taken?.opType !== (node?.opType === 'Squeeze' ? 'Slice' : 'Gather')) return null;
+    const [sizes = '', at = '', end = '', axis = ''] = taken?.input ?? [];
+    const isOne = this.#number(end) === (this.#number(at) ?? 0n) + 1n && this.#number(axis) === 0n;
+    if (taken?.opType === 'Slice' && !isOne) return null;
     const shape = this.#graph.producer(sizes);
     const dim = this.#number(at);
     const isSize = shape?.opType === 'Shape' && shape.attribute.length === 0;

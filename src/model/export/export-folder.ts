@@ -12,6 +12,7 @@ import { parseModel } from '../../onnx/parsed-model.ts';
 import { ModelError } from '../model-error.ts';
 import { type ExportConfig, type ExportGraph, inspectExport } from './export-graph.ts';
 import { groupAttention } from './group-attention.ts';
+import { cachedBranch } from './merged-decoder.ts';
 import { moveHeadNorms } from './head-norms.ts';
 import { withCommonNames } from '../families/family.ts';
 import { FAMILIES } from '../families/known-families.ts';
@@ -61,6 +62,13 @@ const VARIANTS: Readonly<Record<string, readonly [Precision, ActivationDtype]>> 
   _q4f16: ['int4', 'float16'],
   _bnb4: ['int4', 'float32'],
 };
+
+/** Graphs beside a decoder: of models that read a text first, see or hear. */
+export const PARTS =
+  /^(?:encoder_model|embed_tokens|(?:vision|audio|speech)_(?:encoder|model)|embedding)\w*\.onnx$/;
+
+/** Names of a decoder's graph before that part; the latter is of older releases of Optimum. */
+const STEMS = ['model', 'decoder_model_merged'];
 
 /** Where graphs lie in an export; a repository may have other exports in other folders. */
 const FOLDERS: ReadonlySet<string> = new Set(['.', 'onnx']);
@@ -136,10 +144,14 @@ export async function inspectExportFolder(
  */
 export function exportVariants(files: readonly string[]): Omit<ExportVariant, 'bytes'>[] {
   const found = new Map<string, Omit<ExportVariant, 'bytes'>>();
+  // Of a model in several parts the decoder is called so as well.
+  const stems = files.some((file) => PARTS.test(basename(file))) ? STEMS.slice(0, 1) : STEMS;
   for (const [suffix, [precision, activationDtype]] of Object.entries(VARIANTS)) {
-    const file = files.find(
-      (path) => FOLDERS.has(dirname(path)) && basename(path) === `model${suffix}.onnx`,
-    );
+    const names = stems.map((stem) => `${stem}${suffix}.onnx`);
+    const graphs = files.filter((path) => FOLDERS.has(dirname(path)));
+    const file = names
+      .map((name) => graphs.find((path) => basename(path) === name))
+      .find((path) => path !== undefined);
     const key = variantKey({ precision, activationDtype });
     if (file && !found.has(key)) found.set(key, { file, precision, activationDtype });
   }
@@ -272,7 +284,9 @@ export async function readExport(file: string, config: ExportConfig): Promise<Ex
     throw new ModelError(`${file} can't be read: ${reason}`, { cause: error });
   }
   const origin = join(basename(dirname(file)), basename(file));
-  const grouped = await groupAttention(parsed, config, origin);
+  const branch = cachedBranch(parsed);
+  parsed = branch ?? parsed;
+  const grouped = await groupAttention(parsed, config, origin, branch !== null);
   if (grouped === null) return inspectExport(moveHeadNorms(parsed, origin), config, origin);
   const exported = inspectExport(grouped.parsed, config, origin);
   const maxPositions = Math.min(exported.facts.maxPositions, grouped.maxPositions);

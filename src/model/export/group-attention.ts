@@ -10,8 +10,8 @@ import {
 import type { ParsedModel } from '../../onnx/parsed-model.ts';
 import { inlineTensor, nodeProto } from '../../onnx/protos.ts';
 import { ModelError } from '../model-error.ts';
-import { type AttentionForm, checkAttention, type CheckedExport } from './attention-check.ts';
-import type { AttentionShape } from './attention-trial.ts';
+import { checkAttention, type CheckedExport } from './attention-check.ts';
+import type { AttentionForm, AttentionShape } from './attention-trial.ts';
 import {
   attentionNodes,
   CACHE_TYPES,
@@ -24,6 +24,7 @@ import { findPlainAttention, type PlainAttention } from './plain-attention.ts';
 /**
  * An export whose plain attention is replaced by GroupQueryAttention, where that computes the same:
  * with the cache as it is, without rotary embedding, and without what made the mask.
+ * @param isForOneToken whether the graph has no mask for several tokens, as there is another one for prompts
  * @returns null if there is none, or no layer's is known
  * @throws {ModelError} naming a node, if a layer computes something else
  */
@@ -31,6 +32,7 @@ export async function groupAttention(
   parsed: ParsedModel,
   config: ExportConfig,
   origin: string,
+  isForOneToken = false,
 ): Promise<{ readonly parsed: ParsedModel; readonly maxPositions: number } | null> {
   if (attentionNodes(parsed.graph).length > 0) return null;
   const layers = findPlainAttention(parsed.graph, origin);
@@ -43,7 +45,8 @@ export async function groupAttention(
   let maxPositions = config.maxPositionEmbeddings;
   for (const [layer, attention] of layers.entries()) {
     const sizes = sizesOfLayer(parsed, attention, config, origin);
-    const exported = { parsed, origin, ...sizes, inputIds: config.inputIds, maxPositions };
+    const { inputIds } = config;
+    const exported = { parsed, origin, ...sizes, inputIds, maxPositions, isForOneToken };
     const form = await checkAttention(exported, attention);
     ({ maxPositions } = form);
     const { nodes, constants } = grouped(attention, layer, sizes.shape, {

@@ -2,14 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { fileExists } from '../../files/file-exists.ts';
-import { GENAI_CONFIG } from './export-folder.ts';
+import { GENAI_CONFIG, PARTS } from './export-folder.ts';
 import { genaiFilesBelow, list } from './genai-folders.ts';
 
 /** Decoders as older releases of Optimum wrote them: with and without a cache in two graphs, or in one. */
 const TWO_DECODERS = /^decoder(?:_with_past)?_model(?:_merged)?(?:_\w+)?\.onnx$/;
-/** Graphs beside a decoder: of models that read a text first, see or hear. */
-const PARTS =
-  /^(?:encoder_model|embed_tokens|(?:vision|audio|speech)_(?:encoder|model)|embedding)\w*\.onnx$/;
 const GRAPH = /\.onnx$/i;
 
 /** Says what to name in place of a graph's file, as the rest of a sentence about it; null for other files. */

@@ -58,8 +58,8 @@ test.each([
   ['no configuration', { 'model.safetensors': '' }, 'has safetensors weights but no config.json'],
   [
     'decoders by an older Optimum',
-    { 'config.json': CONFIG, 'onnx/decoder_model_merged_quantized.onnx': '' },
-    'has an export by an older release of Optimum (onnx/decoder_model_merged_quantized.onnx), which is not served; ' +
+    { 'config.json': CONFIG, 'onnx/decoder_with_past_model_quantized.onnx': '' },
+    'has an export by an older release of Optimum (onnx/decoder_with_past_model_quantized.onnx), which is not served; ' +
       'this makes a new one: optimum-cli export onnx ',
   ],
   [

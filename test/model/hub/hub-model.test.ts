@@ -217,7 +217,7 @@ test('tells a model without safetensors', async () => {
 });
 
 test('tells exports that are not served', async () => {
-  const old = await hubWith({ 'config.json': '{}', 'onnx/decoder_model_merged.onnx': 'x' });
+  const old = await hubWith({ 'config.json': '{}', 'onnx/decoder_model.onnx': 'x' });
   await expect(old.pull()).rejects.toThrow('owner/name has an export by an older release of Opt');
 });
 
