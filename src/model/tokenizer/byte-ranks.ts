@@ -1,4 +1,5 @@
 /** Vocabularies that are tokens' bytes with ranks, as tiktoken has them: pairs are merged in the order of ranks. */
+import { told } from '../../told.ts';
 import { ModelError } from '../model-error.ts';
 import { requireBounded } from './made-tokenizer.ts';
 
@@ -23,7 +24,7 @@ export function lettersOf(bytes: Uint8Array): string {
 export function bytesOf(base64: string, path: string): Buffer {
   const bytes = Buffer.from(base64, 'base64');
   if (bytes.length === 0 || bytes.toString('base64') !== base64) {
-    throw new ModelError(`${path}: ${JSON.stringify(base64.slice(0, 40))} is no base64 of a token`);
+    throw new ModelError(`${path}: ${JSON.stringify(told(base64, 40))} is no base64 of a token`);
   }
   return bytes;
 }

@@ -1,4 +1,5 @@
 /** tokenizer.json of `vocab.json` and `merges.txt`, BPE on bytes. */
+import { told } from '../../told.ts';
 import { z } from 'zod';
 import { ModelError } from '../model-error.ts';
 import {
@@ -85,9 +86,7 @@ function mergesOf(
     if (line === '' || (index === 0 && line.startsWith('#version'))) return [];
     const [left = '', right = '', ...rest] = line.split(' ');
     if (right === '' || rest.length > 0 || !ids.has(left + right)) {
-      throw new ModelError(
-        `${path}: the merge ${JSON.stringify(line.slice(0, 80))} makes no token`,
-      );
+      throw new ModelError(`${path}: the merge ${JSON.stringify(told(line, 80))} makes no token`);
     }
     return [[left, right]];
   });

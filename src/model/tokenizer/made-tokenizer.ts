@@ -1,3 +1,4 @@
+import { told } from '../../told.ts';
 import { ModelError } from '../model-error.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
 import type { TextSettings } from './text-settings.ts';
@@ -37,7 +38,7 @@ export function requireDistinct(added: readonly AddedToken[], path: string): voi
     if (twice !== undefined || id >= MODEL_LIMITS.vocabSize || content === '') {
       const what = twice === undefined ? 'is not possible' : 'is there twice';
       throw new ModelError(
-        `${path}: the added token ${id}, ${JSON.stringify(content.slice(0, 40))}, ${what}`,
+        `${path}: the added token ${id}, ${JSON.stringify(told(content, 40))}, ${what}`,
       );
     }
     seen.add(id).add(content);
