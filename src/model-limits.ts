@@ -45,7 +45,7 @@ export const MODEL_LIMITS = {
   speechPositions: 2 ** 14,
   /** Heads of its decoder that tell when a token was said; the known ones have 23 at most. */
   alignmentHeads: 1024,
-  /** Tokens that a model's texts of speech never have. */
+  /** Tokens, or sequences of them, that a model's texts never have. */
   suppressedTokens: 2 ** 14,
   /** Layers of a tower whose sums a text model gets besides what it sees. */
   deepLayers: 16,

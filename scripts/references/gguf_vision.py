@@ -42,6 +42,7 @@ CASES = {
     "qwen2-vl": (None, qwen_facts),
     "qwen2.5-vl": (None, qwen25_facts),
     "qwen3-vl": (None, qwen_facts),
+    "qwen3-vl-moe": (None, qwen_facts),
     "gemma3": (None, no_facts),
     "mistral3": (None, no_facts),
 }

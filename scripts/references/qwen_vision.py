@@ -1,4 +1,4 @@
-"""Tiny Qwen2-VL, Qwen2.5-VL and Qwen3-VL of random weights, with what Transformers computes from them.
+"""Tiny Qwen2-VL, Qwen2.5-VL and Qwen3-VL (dense and of experts) of random weights, with what Transformers computes from them.
 
     pip install pillow==12.3.0 numpy torch torchvision transformers==5.24.0
     python3 scripts/references/qwen_vision.py test/fixtures/vision
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 from vision import TEXT_MODEL, base64_of, read, tokenizer
 from vision_folder import bytes_of, write_cases, write_folder
@@ -33,6 +34,7 @@ TEMPLATE = (
     "{% elif 'text' in content %}{{ content['text'] }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+PROCESSORS = {"Qwen3VLMoe": "Qwen3VL"}
 PATCH = 4
 MERGE = 2
 MEAN = [0.48, 0.46, 0.41]
@@ -67,6 +69,7 @@ TOWERS = {
         "deepstack_visual_indexes": [0, 1],
     },
 }
+TOWERS["Qwen3VLMoe"] = TOWERS["Qwen3VL"]
 TEXTS = {
     # Pairs by frames, rows and columns in turn; layers that get embeddings of earlier layers of the tower.
     "Qwen3VL": {
@@ -80,6 +83,13 @@ TEXTS = {
         },
     },
 }
+TEXTS["Qwen3VLMoe"] = {
+    **TEXTS["Qwen3VL"],
+    # Neither is the other's width: an exchange of rows and columns is seen.
+    "num_experts": 6,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 12,
+}
 
 
 def processor_of(prefix: str):
@@ -91,7 +101,7 @@ def processor_of(prefix: str):
         image_mean=MEAN,
         image_std=STD,
     )
-    make = getattr(transformers, f"{prefix}Processor")
+    make = getattr(transformers, f"{PROCESSORS.get(prefix, prefix)}Processor")
     return make(
         image_processor,
         tokenizer(SPECIAL, "<|im_start|>", "<|im_end|>"),
@@ -154,6 +164,7 @@ CASES = {
     "qwen2-vl": ("Qwen2VL", False),
     "qwen2.5-vl": ("Qwen2_5_VL", True),
     "qwen3-vl": ("Qwen3VL", True),
+    "qwen3-vl-moe": ("Qwen3VLMoe", False),
 }
 
 
@@ -169,6 +180,17 @@ def write(folder: Path, image_folder: Path, case: tuple[str, bool]) -> None:
         len(SPECIAL),
         inputs_of,
     )
+    if prefix == "Qwen3VLMoe":
+        publish_experts(folder / "model.safetensors")
+
+
+def publish_experts(path: Path) -> None:
+    """Turns experts to what is published, [in, out]: Transformers 5 saves [out, in], and reads both."""
+    tensors = load_file(path)
+    for name, tensor in tensors.items():
+        if ".mlp.experts." in name:
+            tensors[name] = tensor.transpose(1, 2).contiguous()
+    save_file(tensors, path, {"format": "pt"})
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ const PARAMETERS = {
   'qwen2-vl': 49_408,
   'qwen2.5-vl': 48_464,
   'qwen3-vl': 87_064,
+  'qwen3-vl-moe': 87_064,
   mistral3: 48 * 32 + 32 + 3 * LINE_LAYER + 32 + 128 * 32 + 2 * 32 * 32,
   // Its last layer is not read.
   'llava-pixtral': 48 * 32 + 32 + 2 * LINE_LAYER + 2 * (32 * 32 + 32),

@@ -14,7 +14,7 @@ import type { VisionConfig, VisionPart } from '../../src/model/vision/vision-par
 /** Those that see tiles. */
 export const VISION_MODELS = ['smolvlm', 'idefics3'] as const;
 /** Those whose images keep their shape (scripts/references/qwen_vision.py). */
-export const QWEN_MODELS = ['qwen2-vl', 'qwen2.5-vl', 'qwen3-vl'] as const;
+export const QWEN_MODELS = ['qwen2-vl', 'qwen2.5-vl', 'qwen3-vl', 'qwen3-vl-moe'] as const;
 
 /** Those whose images are lines of tokens (scripts/references/pixtral_vision.py). */
 export const LINE_MODELS = ['mistral3', 'llava-pixtral'] as const;
@@ -35,6 +35,7 @@ export const GGUF_MODELS = [
   ['qwen2-vl', 'grid'],
   ['qwen2.5-vl', 'grid'],
   ['qwen3-vl', 'grid'],
+  ['qwen3-vl-moe', 'grid'],
   ['mistral3', 'lines'],
   ['gemma3', 'square'],
 ] as const;

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
+import { MODEL_LIMITS } from '../../model-limits.ts';
 import { readJsonFile } from './tokenizer-files.ts';
 
 const generationConfig = z.looseObject({
@@ -11,11 +12,11 @@ const generationConfig = z.looseObject({
   max_new_tokens: z.int().min(1).nullish(),
 });
 
-const tokenIds = z.array(z.int().min(0));
+const tokenIds = z.array(z.int().min(0)).max(MODEL_LIMITS.suppressedTokens);
 
 const banned = z.looseObject({
   suppress_tokens: tokenIds.nullish(),
-  bad_words_ids: z.array(tokenIds.min(1)).nullish(),
+  bad_words_ids: z.array(tokenIds.min(1)).max(MODEL_LIMITS.suppressedTokens).nullish(),
 });
 
 /** As ONNX Runtime GenAI reads it: greedy unless it says otherwise. */

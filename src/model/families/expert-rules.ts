@@ -8,9 +8,14 @@ export interface StackedExperts {
   readonly downBias: string | null;
   /**
    * Matrices are [out, in] or [in, out] with gates before ups, or [in, out] with each gate next to its up
-   * (if they are not quantized: then [out, in]).
+   * (if they are not quantized: then [out, in]). Either of the first two: [out, in] where a tensor has that
+   * shape, else [in, out].
    */
-  readonly order: 'rows, gates first' | 'columns, gates first' | 'columns, alternating';
+  readonly order:
+    | 'rows, gates first'
+    | 'columns, gates first'
+    | 'either, gates first'
+    | 'columns, alternating';
 }
 
 /** Properties of a family's experts. */

@@ -136,7 +136,28 @@ export const QWENS: readonly KnownFamily[] = [
   },
   { family: QWEN3_MOE, gguf: { ...QWEN3_MOE_FILES, architecture: 'qwen3moe' } },
   {
-    // The text model inside of Qwen3-VL.
+    // The text model inside of Qwen3-VL, as it is published.
+    family: {
+      ...QWEN3_MOE,
+      modelType: 'qwen3_vl_moe_text',
+      defaults: { num_experts: 60, num_experts_per_tok: 4, moe_intermediate_size: 1408 },
+      experts: {
+        ...QWEN_EXPERTS,
+        normalizesShares: 'always',
+        stacked: {
+          gateUp: 'mlp.experts.gate_up_proj',
+          down: 'mlp.experts.down_proj',
+          gateUpBias: null,
+          downBias: null,
+          // Published in columns; Transformers 5 saves rows.
+          order: 'either, gates first',
+        },
+      },
+    },
+    gguf: null,
+  },
+  {
+    // And as llama.cpp's converter writes it.
     family: QWEN3_MOE,
     gguf: { ...QWEN3_MOE_FILES, architecture: 'qwen3vlmoe', imagePairs: 'in turns' },
   },

@@ -100,10 +100,14 @@ export class StackedWeights implements WeightSource {
     const { gateUp, down, order } = this.#stacked;
     const name = `${layer}.${kind === 'down' ? down : gateUp}`;
     const height = kind === 'down' ? rows : 2 * rows;
-    const values =
-      order === 'rows, gates first'
-        ? await this.#stored.part(name, [this.#numExperts, height, columns], expert)
-        : await this.#transposed(name, expert, height, columns);
+    const rowsShape = [this.#numExperts, height, columns];
+    const isInRows =
+      order === 'rows, gates first' ||
+      (order === 'either, gates first' &&
+        this.#stored.entry(name)?.shape.join() === rowsShape.join());
+    const values = isInRows
+      ? await this.#stored.part(name, rowsShape, expert)
+      : await this.#transposed(name, expert, height, columns);
     if (order === 'columns, alternating' && kind !== 'down') {
       return everySecondRow(values, columns, kind);
     }

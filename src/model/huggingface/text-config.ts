@@ -16,6 +16,7 @@ export const MULTIMODAL_TYPES = [
   'qwen2_vl',
   'qwen2_5_vl',
   'qwen3_vl',
+  'qwen3_vl_moe',
   'qwen3_5',
   'qwen3_5_moe',
   'smolvlm',
@@ -31,6 +32,7 @@ const SAME_FAMILY: Readonly<Record<string, string>> = {
   qwen2_5_vl: 'qwen2',
   qwen2_5_vl_text: 'qwen2',
   qwen3_vl_text: 'qwen3',
+  qwen3_vl_moe: 'qwen3_vl_moe_text',
   qwen3_5: 'qwen3_5_text',
   qwen3_5_moe: 'qwen3_5_moe_text',
 };

@@ -25,7 +25,7 @@ export interface GridVision {
 
 const IMAGE_TOKEN = '<|image_pad|>';
 
-const MODEL_TYPES = ['qwen2_vl', 'qwen2_5_vl', 'qwen3_vl'] as const;
+const MODEL_TYPES = ['qwen2_vl', 'qwen2_5_vl', 'qwen3_vl', 'qwen3_vl_moe'] as const;
 
 const count = z.int().positive();
 const width = count.max(MODEL_LIMITS.width);
@@ -89,7 +89,7 @@ const configSchema = z.discriminatedUnion('model_type', [
     vision_config: qwen25Schema,
   }),
   z.looseObject({
-    model_type: z.literal('qwen3_vl'),
+    model_type: z.literal(['qwen3_vl', 'qwen3_vl_moe']),
     image_token_id: z.int().nonnegative().default(151_655),
     vision_config: qwen3Schema,
   }),
@@ -139,10 +139,16 @@ export function parseGridConfig(files: VisionFiles, textSize: number): GridVisio
       `${files.images.origin} is for patches of other sizes (${given.join(', ')}) than the model's (${own.join(', ')})`,
     );
   }
-  const connector = model.model_type === 'qwen3_vl' ? QWEN3_MERGER : MERGER;
   return {
     kind: 'grid',
-    shape: { kind: 'grid', tower, merge, connector, ...normalizationOf(images), textSize },
+    shape: {
+      kind: 'grid',
+      tower,
+      merge,
+      connector: connectorOf(model),
+      ...normalizationOf(images),
+      textSize,
+    },
     cutting: cuttingOf(images, files.images.origin),
     imageToken: IMAGE_TOKEN,
     imageTokenId: model.image_token_id,
@@ -163,6 +169,10 @@ function cuttingOf(images: z.output<typeof imagesSchema>, origin: string): GridC
   return { kind: 'grid', patchSide, merge, minPixels, maxPixels, resample: images.resample };
 }
 
+function connectorOf({ model_type: type }: z.output<typeof configSchema>): GridMerger {
+  return type === 'qwen3_vl' || type === 'qwen3_vl_moe' ? QWEN3_MERGER : MERGER;
+}
+
 function towerOf(model: z.output<typeof configSchema>, origin: string): GridTower {
   switch (model.model_type) {
     case 'qwen2_vl':
@@ -170,6 +180,7 @@ function towerOf(model: z.output<typeof configSchema>, origin: string): GridTowe
     case 'qwen2_5_vl':
       return qwen25Tower(model.vision_config, origin);
     case 'qwen3_vl':
+    case 'qwen3_vl_moe':
       return qwen3Tower(model.vision_config, origin);
   }
 }

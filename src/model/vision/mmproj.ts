@@ -68,11 +68,11 @@ const pixtral: MmprojFamily = {
   },
 };
 
-function qwen(modelType: Parameters<typeof qwenConfig>[1], of: string): MmprojFamily {
+function qwen(modelType: Parameters<typeof qwenConfig>[1], ...of: string[]): MmprojFamily {
   const token = '<|image_pad|>';
   return {
     imageToken: ({ architecture, tokens }) =>
-      architecture === of && tokens.includes(token) ? token : null,
+      of.includes(architecture ?? '') && tokens.includes(token) ? token : null,
     parse: (facts) => {
       const config = qwenConfig(facts, modelType);
       return { config, open: (path) => openQwen(path, config.shape.tower) };
@@ -85,7 +85,7 @@ const FAMILIES: ReadonlyMap<string, MmprojFamily> = new Map([
   ['idefics3', idefics],
   ['qwen2vl_merger', qwen('qwen2_vl', 'qwen2vl')],
   ['qwen2.5vl_merger', qwen('qwen2_5_vl', 'qwen2vl')],
-  ['qwen3vl_merger', qwen('qwen3_vl', 'qwen3vl')],
+  ['qwen3vl_merger', qwen('qwen3_vl', 'qwen3vl', 'qwen3vlmoe')],
   ['gemma3', gemma],
   ['pixtral', pixtral],
 ]);

@@ -52,6 +52,14 @@ test('the length of answers and the tokens that none has are read', async () => 
     [[9], [8], [4, 5]].map((word) => Int32Array.from(word)),
   );
   expect(await readBannedWords(await folderOf({ suppress_tokens: null }), [])).toEqual([]);
+  const many = Array.from({ length: 2 ** 14 + 1 }, (_, id) => id);
+  for (const lists of [
+    { suppress_tokens: many },
+    { bad_words_ids: [many] },
+    { bad_words_ids: many.map((id) => [id]) },
+  ]) {
+    await expect(readBannedWords(await folderOf(lists), [])).rejects.toThrow(/is damaged/);
+  }
 });
 
 test('what would change texts and is not used is told, but nothing that is off', async () => {

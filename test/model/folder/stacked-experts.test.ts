@@ -1,11 +1,13 @@
-/** Qwen3.5-MoE as it is published: its experts stacked, inside a model that sees. */
-import { readFile, writeFile } from 'node:fs/promises';
+/** Qwen3.5-MoE and Qwen3-VL-MoE as they are published: experts stacked, inside a model that sees. */
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { inspectModelFolder } from '../../../src/model/folder/model-folder.ts';
+import { SafetensorsWeights } from '../../../src/model/huggingface/safetensors.ts';
 import { HYBRID_FIXTURES } from '../../support/family-text.ts';
 import { tensorShapes } from '../../support/gguf-family.ts';
 import { floatTensor, type RawTensor, writeSafetensors } from '../../support/safetensors-writer.ts';
+import { visionFolder } from '../../support/vision.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 const APART = join(HYBRID_FIXTURES, 'qwen3.5-moe');
@@ -87,3 +89,44 @@ test('experts that are apart may be quantized as other matrices are', async () =
   expect(weights.layout?.(name, [WIDTH, HIDDEN])).toMatchObject({ bits: 8, blockSize: 16 });
   await Promise.all([weights.close(), apart.weights.close()]);
 });
+
+test("Qwen3-VL's experts are the same in columns, as published, and in rows, as Transformers 5 saves them", async () => {
+  const published = visionFolder('qwen3-vl-moe');
+  const [count, wide, width] = [6, 32, 12];
+  const columns = await open(published);
+  const path = await temporaryDirectory();
+  await cp(published, path, { recursive: true });
+  const stored: Record<string, RawTensor> = {};
+  const weights = await SafetensorsWeights.open([join(published, 'model.safetensors')]);
+  for (const name of weights.names()) {
+    const { shape = [] } = weights.entry(name) ?? {};
+    const all = await weights.get(name, shape);
+    const [experts = 0, from = 0, to = 0] = shape;
+    const isStacked = name.includes('.mlp.experts.');
+    const turned = isStacked ? turnedAll(all, from, to) : all;
+    stored[name] = floatTensor(isStacked ? [experts, to, from] : shape, turned);
+  }
+  await weights.close();
+  await writeSafetensors(join(path, 'model.safetensors'), stored);
+  const rows = await open(path);
+  for (let expert = 0; expert < count; expert++) {
+    for (const [kind, shape] of [
+      ['gate', [width, wide]],
+      ['up', [width, wide]],
+      ['down', [wide, width]],
+    ] as const) {
+      const name = `model.layers.2.mlp.experts.${expert}.${kind}_proj.weight`;
+      expect(await rows.weights.get(name, shape)).toEqual(await columns.weights.get(name, shape));
+    }
+  }
+  await Promise.all([rows.weights.close(), columns.weights.close()]);
+});
+
+/** Each expert's [rows, columns] as [columns, rows]. */
+function turnedAll(values: Float32Array, rows: number, columns: number): Float32Array {
+  return values.map((_, index) => {
+    const [expert, at] = [Math.floor(index / (rows * columns)), index % (rows * columns)];
+    const [column, row] = [Math.floor(at / rows), at % rows];
+    return values[expert * rows * columns + row * columns + column] ?? NaN;
+  });
+}
