@@ -55,6 +55,8 @@ export const MODEL_LIMITS = {
   /** Bytes of the scores of all words for all tokens of a text: sparse encoders take no longer ones. */
   wordScoreBytes: 256 * 2 ** 20,
   vocabSize: 2 ** 22,
+  /** Squares of tokens' lengths in characters, all together: the least that finding their merges takes. */
+  mergeWork: 1e9,
   layers: 1024,
   /** Attention heads of a layer. */
   heads: 4096,

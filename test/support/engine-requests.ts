@@ -31,3 +31,17 @@ export function engineRequest(
     sampling: { ...GREEDY, ...sampling },
   };
 }
+
+/** Greedy text to its end, as a request to the front has it that asks for nothing else. */
+export const PLAIN_ANSWER = {
+  minTokens: 0,
+  stop: [],
+  includeStopStrInOutput: false,
+  stopTokenIds: [],
+  ignoreEos: false,
+  skipSpecialTokens: true,
+  sampling: GREEDY,
+  badWords: [],
+  logprobs: null,
+  promptLogprobs: null,
+};

@@ -15,7 +15,7 @@ export function stopTokensOf(
   return [...new Set([...(ignores ? [] : eosTokenIds), ...stopTokenIds])];
 }
 
-/** What a model says of its own texts. */
+/** Facts about a model's own texts. */
 export interface TextRules {
   /** Tokens that end a text unless the request ignores them. */
   readonly eosTokenIds: readonly number[];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const model = z.object({ type: z.literal('Unigram'), byte_fallback: z.literal(true) });
 
-/** Of the library's models, what is used here. */
+/** The part of the library's models that is used here. */
 interface UnigramModel {
   encode: (words: readonly string[]) => string[];
   readonly tokens_to_ids: ReadonlyMap<string, number>;

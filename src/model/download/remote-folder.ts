@@ -3,7 +3,13 @@ import { dirname } from 'node:path';
 
 import { joinUntrusted } from '../../files/untrusted-path.ts';
 import type { PickVariant } from '../export/export-folder.ts';
-import { genaiFolders, isServedFolder, list, pickGenaiFolder } from '../export/genai-folders.ts';
+import {
+  byKey,
+  genaiFolders,
+  isServedFolder,
+  list,
+  pickGenaiFolder,
+} from '../export/genai-folders.ts';
 import { told } from '../../told.ts';
 import { ggufModels, isGguf } from '../gguf/gguf-names.ts';
 import { ModelError } from '../model-error.ts';
@@ -87,9 +93,14 @@ function isServed(names: readonly string[]): boolean {
 }
 
 function modelFolders(names: readonly string[]): string[] {
-  const configs = names.filter((name) => /\/(?:genai_)?config\.json$/.test(name));
-  const folders = [...new Set(configs.map((name) => dirname(name)))];
-  return folders.filter((folder) => isServedFolder(below(names, folder))).sort();
+  const groups = byKey(names, dirname);
+  const filesOf = (folder: string) => groups.get(folder) ?? [];
+  return [...groups.keys()]
+    .filter((folder) => {
+      const files = [...filesOf(folder), ...filesOf(`${folder}/onnx`)];
+      return folder !== '.' && isServedFolder(below(files, folder));
+    })
+    .sort();
 }
 
 function listed(names: readonly string[]): string {

@@ -64,7 +64,7 @@ export async function pullModel(remote: Remote, options: PullOptions): Promise<s
 
 /**
  * Where a model lies that was downloaded, of a GGUF model the file; null if it was not, or not what is named.
- * Of exports for several devices it is the one for a CPU.
+ * The export for a CPU, where there are others for other devices.
  */
 export async function cachedFolder(remote: Remote, cacheDirectory: string): Promise<string | null> {
   const cached = await cachedFiles(remote, cacheDirectory);
@@ -127,7 +127,7 @@ async function servedPath(
 async function downloadModel(
   remote: Remote,
   { files, folder, fetchAll }: Download,
-  { pickVariant, wantsMmproj }: PullOptions,
+  { cacheDirectory, pickVariant, wantsMmproj }: PullOptions,
 ): Promise<void> {
   const { id } = remote;
   // A model that can't be served is rejected before its weights are downloaded.
@@ -144,7 +144,7 @@ async function downloadModel(
     const isWanted = mmproj !== null && (await wantsMmproj?.(joinUntrusted(folder, gguf, id)));
     return isWanted ? fetchAll(filesNamed([mmproj], files)) : undefined;
   }
-  await fetchAll(await filesWithWeights({ remote, files, folder }, pickVariant));
+  await fetchAll(await filesWithWeights({ remote, files, folder, cacheDirectory }, pickVariant));
 }
 
 /** A model whose small files are downloaded. */
@@ -153,6 +153,7 @@ interface BegunModel {
   readonly files: readonly RemoteFile[];
   /** Where they are. */
   readonly folder: string;
+  readonly cacheDirectory: string;
 }
 
 /**
@@ -163,7 +164,7 @@ async function filesWithWeights(
   model: BegunModel,
   pickVariant: PickVariant,
 ): Promise<readonly RemoteFile[]> {
-  const { remote, files, folder } = model;
+  const { remote, files, folder, cacheDirectory } = model;
   const { id } = remote;
   const names = namesOf(files);
   const weights = (await weightFiles(folder, names)).map((path) => basename(path));
@@ -175,7 +176,7 @@ async function filesWithWeights(
       const missing = weights.find((name) => !names.includes(name));
       if (missing !== undefined)
         throw new ModelError(`${id} has no ${missing}, which its index names`);
-      await requireTokenizer(folder);
+      await requireTokenizer(folder, cacheDirectory);
       return filesNamed(weights, files);
     } catch (error) {
       if (!(error instanceof ModelError) || !hasExport) throw error;

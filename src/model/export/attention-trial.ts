@@ -5,7 +5,7 @@ export interface AttentionShape {
   readonly headDim: number;
 }
 
-/** What GroupQueryAttention has to be told of a layer. */
+/** Facts about a layer that GroupQueryAttention has to be told. */
 export interface AttentionForm {
   /** Factor of scores. */
   readonly scale: number;

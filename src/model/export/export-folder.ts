@@ -144,7 +144,7 @@ export async function inspectExportFolder(
  */
 export function exportVariants(files: readonly string[]): Omit<ExportVariant, 'bytes'>[] {
   const found = new Map<string, Omit<ExportVariant, 'bytes'>>();
-  // Of a model in several parts the decoder is called so as well.
+  // The decoder of a model in several parts is called so as well.
   const stems = files.some((file) => PARTS.test(basename(file))) ? STEMS.slice(0, 1) : STEMS;
   for (const [suffix, [precision, activationDtype]] of Object.entries(VARIANTS)) {
     const names = stems.map((stem) => `${stem}${suffix}.onnx`);

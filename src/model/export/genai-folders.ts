@@ -19,7 +19,7 @@ const MAX_DEPTH = 3;
 const MAX_LISTED = 4;
 const MAX_CHARACTERS = 100;
 
-/** What parts of a folder's name say of its device, the preferred one first. Others are for a CPU as well. */
+/** Parts of a folder's name by which it is for a device, the preferred one first. Others are for a CPU as well. */
 const DEVICES: readonly (readonly string[])[] = [
   ['cpu'],
   ['cuda'],
@@ -40,7 +40,7 @@ const OTHER_DEVICES = [
   'rtx',
 ];
 const PRECISIONS: readonly string[] = ['fp32', 'fp16', 'int8', 'int4'] satisfies Precision[];
-/** What else is said of a form of a model, and not of the model. */
+/** Other words for the form of a model, and not for the model. */
 const FORM_WORDS = new Set([
   ...[
     'and',
@@ -144,9 +144,12 @@ async function fittingFolders(
   return bestOf(forms.get(variantKey(formOf(file))) ?? []);
 }
 
-/** Those for the preferred device; without those that another is as well, with 8-bit activations. */
+/**
+ * Those for the preferred device; without those that another is as well, with 8-bit activations.
+ * @param folders that for the preferred device first
+ */
 function bestOf(folders: readonly string[]): string[] {
-  const rank = Math.min(...folders.map(rankOf));
+  const rank = rankOf(folders[0] ?? '');
   const preferred = folders.filter((folder) => rankOf(folder) === rank);
   const better = new Set(preferred.filter((folder) => ACCURACY.test(folder)).map(withoutAccuracy));
   return preferred.filter((folder) => !better.has(folder));
@@ -174,7 +177,7 @@ function rankOf(folder: string): number {
   );
 }
 
-/** What a folder's path says of the model, and not of its form. */
+/** Words of a folder's path for the model, and not for its form. */
 function modelOf(folder: string): string {
   return wordsOf(folder)
     .filter((word) => !FORM_WORDS.has(word) && !/^\d+$/.test(word))
@@ -185,11 +188,17 @@ function wordsOf(folder: string): string[] {
   return folder.toLowerCase().split(/[/_-]/);
 }
 
-function byKey(names: readonly string[], keyOf: (name: string) => string): Map<string, string[]> {
+/** Names in groups: a hub may list hundreds of thousands. */
+export function byKey(
+  names: readonly string[],
+  keyOf: (name: string) => string,
+): Map<string, string[]> {
   const groups = new Map<string, string[]>();
   for (const name of names) {
     const key = keyOf(name);
-    groups.set(key, [...(groups.get(key) ?? []), name]);
+    const group = groups.get(key);
+    if (group) group.push(name);
+    else groups.set(key, [name]);
   }
   return groups;
 }

@@ -1,6 +1,3 @@
-import { clone } from '@bufbuild/protobuf';
-
-import { GraphProtoSchema } from '../../onnx/onnx_pb.ts';
 import type { ParsedModel } from '../../onnx/parsed-model.ts';
 import { nodeProto } from '../../onnx/protos.ts';
 
@@ -18,15 +15,16 @@ export function cachedBranch({ model, graph: merged }: ParsedModel): ParsedModel
   const choice = merged.node.find(isChoice);
   const branch = choice?.attribute.find(({ name }) => name === 'then_branch')?.g;
   if (choice === undefined || branch === undefined) return null;
-  const graph = clone(GraphProtoSchema, merged);
   const outputs = branch.output.flatMap(({ name }, index) => {
     const outer = choice.output[index] ?? '';
     return name === outer ? [] : [nodeProto(outer, 'Identity', [name])];
   });
-  graph.node = graph.node.flatMap((node) =>
-    isChoice(node) ? [...branch.node, ...outputs] : [node],
-  );
-  graph.initializer.push(...branch.initializer);
-  graph.input = graph.input.filter(({ name }) => name !== USES_CACHE);
+  // Weights are not copied.
+  const graph = {
+    ...merged,
+    node: merged.node.flatMap((node) => (isChoice(node) ? [...branch.node, ...outputs] : [node])),
+    initializer: [...merged.initializer, ...branch.initializer],
+    input: merged.input.filter(({ name }) => name !== USES_CACHE),
+  };
   return { model, graph };
 }

@@ -94,6 +94,14 @@ const QWEN3_NEXT: Family = {
   }),
 };
 
+/** Tensors of all of a layer's experts. */
+const STACKED = {
+  gateUp: 'mlp.experts.gate_up_proj',
+  down: 'mlp.experts.down_proj',
+  gateUpBias: null,
+  downBias: null,
+};
+
 const QWEN3_MOE: Family = {
   ...LLAMA,
   modelType: 'qwen3_moe',
@@ -144,14 +152,8 @@ export const QWENS: readonly KnownFamily[] = [
       experts: {
         ...QWEN_EXPERTS,
         normalizesShares: 'always',
-        stacked: {
-          gateUp: 'mlp.experts.gate_up_proj',
-          down: 'mlp.experts.down_proj',
-          gateUpBias: null,
-          downBias: null,
-          // Published in columns; Transformers 5 saves rows.
-          order: 'either, gates first',
-        },
+        // Published in columns; Transformers 5 saves rows.
+        stacked: { ...STACKED, order: 'either, gates first' },
       },
     },
     gguf: null,
@@ -179,13 +181,7 @@ export const QWENS: readonly KnownFamily[] = [
       experts: {
         ...QWEN_EXPERTS,
         normalizesShares: 'always',
-        stacked: {
-          gateUp: 'mlp.experts.gate_up_proj',
-          down: 'mlp.experts.down_proj',
-          gateUpBias: null,
-          downBias: null,
-          order: 'rows, gates first',
-        },
+        stacked: { ...STACKED, order: 'rows, gates first' },
       },
       tensors: withLayer({
         headNorms: HEAD_NORMS,

@@ -18,7 +18,7 @@ const KINDS: Readonly<Record<string, 'gate' | 'up' | 'down'>> = {
 /** A matrix of all of a layer's experts. */
 const STACKED = /^(.+\.\d+)\..*\b(?:switch_mlp|switch_glu|experts)\.([a-z0-9_]+)\.([a-z]+)$/;
 
-/** What norms are multiplied by is stored whole, of families that add 1. */
+/** Norms whose factors are stored whole, in families that add 1. */
 const NORMS =
   /(?:\.input_layernorm|\.post_attention_layernorm|model\.norm|\.q_norm|\.k_norm)\.weight$/;
 

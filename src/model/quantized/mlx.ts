@@ -10,7 +10,7 @@ import { unpackBits } from './unpack.ts';
 const AFFINE_BITS: readonly number[] = [2, 3, 4, 5, 6, 8];
 const AFFINE_BLOCKS: readonly number[] = [32, 64, 128];
 
-/** What the tensors of a matrix are: integers of so many bits, of which so many neighbours share a scale. */
+/** Form of a matrix's tensors: integers of so many bits, of which so many neighbours share a scale. */
 interface MlxMatrix {
   readonly bits: number;
   readonly blockSize: number;

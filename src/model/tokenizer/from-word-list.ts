@@ -29,7 +29,7 @@ export function fromWordList(text: string, settings: TextSettings, path: string)
   }
   const words = text.replace(/\n$/, '').split(/\r\n|\r|\n/);
   requireBounded(words, path);
-  // Of a word that is there twice the last place counts, as in the models' own code.
+  // The last place counts for a word that is there twice, as in the models' own code.
   const ids = new Map(words.map((word, id) => [word, id]));
   const roles = { ...ROLES, ...settings.roles };
   const own = Object.values(roles).flatMap((content) => {

@@ -1,17 +1,16 @@
 /** Folders with the tokenizer.json of models that have their tokenizer in another form. */
-import { createHash, randomBytes } from 'node:crypto';
-import { copyFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { copyFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { explainZod } from '../../explain-zod.ts';
 import { fileExists } from '../../files/file-exists.ts';
-import { makeFolder } from '../../files/make-folder.ts';
 import { otherTokenizers } from '../../files/other-tokenizers.ts';
 import { readBounded } from '../../files/read-bounded.ts';
 import { standIn, START_BYTES } from '../../files/stand-in.ts';
 import { meaningOf } from '../../files/system-error.ts';
 import { MODEL_LIMITS } from '../../model-limits.ts';
-import { writingToCache } from '../cache/cache-error.ts';
+import { keepFolder } from '../cache/kept-folder.ts';
 import { readJson } from '../huggingface/json-file.ts';
 import { ModelError } from '../model-error.ts';
 import { fromMerges } from './from-merges.ts';
@@ -92,14 +91,11 @@ export async function madeTextFolder(folder: string, cacheDirectory: string): Pr
   if (await fileExists(join(folder, TOKENIZER))) return folder;
   const form = await formOf(folder);
   if (form === null) return folder;
-  const folders = join(cacheDirectory, 'made-tokenizers');
-  const made = join(folders, `v${VERSION}-${await hashOf(folder, form)}`);
+  const made = join(cacheDirectory, 'made-tokenizers', `v${VERSION}-${await hashOf(folder, form)}`);
   if (await fileExists(made)) return made;
   const { json, config } = await makeTokenizer(folder, form);
   const own = (await fileExists(join(folder, CONFIG))) ? await readJson(join(folder, CONFIG)) : {};
-  const unfinished = join(folders, `.${randomBytes(6).toString('hex')}`);
-  await writingToCache(cacheDirectory, 'the tokenizer', async () => {
-    await makeFolder(unfinished);
+  await keepFolder(cacheDirectory, made, 'the tokenizer', async (unfinished) => {
     await writeFile(join(unfinished, TOKENIZER), JSON.stringify(json));
     const merged = { ...config, ...z.looseObject({}).parse(own) };
     await writeFile(join(unfinished, CONFIG), JSON.stringify(merged));
@@ -107,28 +103,17 @@ export async function madeTextFolder(folder: string, cacheDirectory: string): Pr
       if (await fileExists(join(folder, name)))
         await copyFile(join(folder, name), join(unfinished, name));
     }
-    try {
-      await rename(unfinished, made);
-    } catch (error) {
-      await rm(unfinished, { recursive: true, force: true });
-      // Another process may have been first.
-      if (!(await fileExists(made))) throw error;
-    }
   });
   return made;
 }
 
 /**
- * Sees whether a folder has a tokenizer, whatever its form.
+ * Sees whether a folder has a tokenizer, whatever its form; one that is made is kept.
  * @throws {ModelError} if it has one that can't be used, saying why and what to do
  */
-export async function requireTokenizer(folder: string): Promise<void> {
-  if (await fileExists(join(folder, TOKENIZER))) return;
-  const form = await formOf(folder);
-  if (form !== null) {
-    await makeTokenizer(folder, form);
-    return;
-  }
+export async function requireTokenizer(folder: string, cacheDirectory: string): Promise<void> {
+  const made = await madeTextFolder(folder, cacheDirectory);
+  if (await fileExists(join(made, TOKENIZER))) return;
   const others = otherTokenizers(await readdir(folder));
   if (others !== null) throw new ModelError(`${folder} has no ${TOKENIZER}; ${others}`);
 }

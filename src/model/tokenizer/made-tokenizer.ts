@@ -15,9 +15,6 @@ export interface MadeTokenizer {
 /** A tokenizer's form or kind that is not known here; what is thrown says why. */
 export class UnknownForm extends ModelError {}
 
-/** The least that merges of long tokens take is the square of their length, in characters. */
-const MERGE_WORK = 1e9;
-
 /** @throws {ModelError} if there are too many tokens, or so long ones that they would keep the server busy */
 export function requireBounded(tokens: readonly { readonly length: number }[], path: string): void {
   if (tokens.length > MODEL_LIMITS.vocabSize) {
@@ -27,7 +24,7 @@ export function requireBounded(tokens: readonly { readonly length: number }[], p
   }
   let work = 0;
   for (const { length } of tokens) work += length ** 2;
-  if (work > MERGE_WORK) throw new ModelError(`${path} has tokens that are too long`);
+  if (work > MODEL_LIMITS.mergeWork) throw new ModelError(`${path} has tokens that are too long`);
 }
 
 /** @throws {ModelError} if a text or an id is there twice, or an id is out of all bounds */

@@ -36,7 +36,7 @@ const SETUP =
   "{%- set ns.last = loop.index0 %}{%- elif message['role'] == 'system' %}{%- set ns.system = message %}{%- endif %}" +
   '{%- endfor %}';
 
-/** Of an image beside a text, the image comes first. */
+/** An image with one text comes before it. */
 const CONTENT =
   "{%- if message['content'] is string %}{{- message['content'] }}{%- else %}{%- set parts = message['content'] %}" +
   "{%- if parts | length == 2 and parts[0]['type'] == 'text' and parts[1]['type'] != 'text' %}" +

@@ -1,4 +1,4 @@
-/** What the small files beside a vocabulary say about it. */
+/** Settings of a vocabulary, by the small files that come with it. */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { fileExists } from '../../files/file-exists.ts';

@@ -9,7 +9,7 @@ import { loadTextModel } from '../../../src/front/prompts/load-text-model.ts';
 import { Admission } from '../../../src/front/queue/admission.ts';
 import { readBannedWords } from '../../../src/front/text/generation-config.ts';
 import { prepareModel } from '../../../src/model/build/prepare-model.ts';
-import { GREEDY } from '../../support/engine-requests.ts';
+import { PLAIN_ANSWER } from '../../support/engine-requests.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -60,16 +60,7 @@ async function write(promptTokenIds: readonly number[], bannedWords: readonly In
   const request = {
     promptTokenIds: Int32Array.from(promptTokenIds),
     maxTokens: 24,
-    minTokens: 0,
-    stop: [],
-    includeStopStrInOutput: false,
-    stopTokenIds: [],
-    ignoreEos: false,
-    skipSpecialTokens: true,
-    sampling: GREEDY,
-    badWords: [],
-    logprobs: null,
-    promptLogprobs: null,
+    ...PLAIN_ANSWER,
   };
   const tokenIds: number[] = [];
   const { signal } = new AbortController();

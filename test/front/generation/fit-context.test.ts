@@ -2,22 +2,13 @@ import { expect, test } from 'vitest';
 import { fitContext } from '../../../src/front/generation/fit-context.ts';
 import type { GenerationDefaults } from '../../../src/front/text/generation-config.ts';
 import { SAMPLING_FLAGS } from '../../../src/settings/flags/sampling-flags.ts';
-import { GREEDY } from '../../support/engine-requests.ts';
+import { PLAIN_ANSWER } from '../../support/engine-requests.ts';
 
 const settings = {
-  minTokens: 0,
-  stop: [],
-  includeStopStrInOutput: false,
-  stopTokenIds: [],
-  ignoreEos: false,
-  skipSpecialTokens: true,
-  sampling: GREEDY,
-  badWords: [],
-  logprobs: null,
-  promptLogprobs: null,
+  ...PLAIN_ANSWER,
 };
 
-/** Of a prompt of 10 tokens, in a context of 100. */
+/** Length of an answer to 10 tokens, in a context of 100. */
 const lengthOf = (
   samplingDefaults: Pick<GenerationDefaults, 'maxNewTokens' | 'mostNewTokens'>,
   asked: { maxTokens?: number; defaultMaxTokens?: number; truncate?: number } = {},

@@ -6,7 +6,7 @@ import type { TokenLogprob } from '../../../src/front/generation/token-logprob.t
 import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
 import { TextTokenizer } from '../../../src/front/text/tokenizer.ts';
 import { FakeEngine, fakeLogprob } from '../../support/fake-engine.ts';
-import { GREEDY } from '../../support/engine-requests.ts';
+import { GREEDY, PLAIN_ANSWER } from '../../support/engine-requests.ts';
 import { byteFallbackTokenizer } from '../../support/tokenizers.ts';
 
 const TOKENIZERS = {
@@ -166,16 +166,7 @@ describe('log-probabilities', () => {
     const request = {
       promptTokenIds: Int32Array.of(5),
       maxTokens: 10,
-      minTokens: 0,
-      stop: [],
-      includeStopStrInOutput: false,
-      stopTokenIds: [],
-      ignoreEos: false,
-      skipSpecialTokens: true,
-      sampling: GREEDY,
-      badWords: [],
-      logprobs: null,
-      promptLogprobs: null,
+      ...PLAIN_ANSWER,
     };
     for await (const delta of generator.generate(request, never)) {
       expect(delta.logprobs ?? delta.promptLogprobs).toBeUndefined();

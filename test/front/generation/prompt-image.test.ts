@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Admission, ShuttingDownError } from '../../../src/front/queue/admission.ts';
 import { fitContext } from '../../../src/front/generation/fit-context.ts';
 import type { GenerationRequest } from '../../../src/front/generation/generation.ts';
-import { GREEDY } from '../../../src/front/generation/greedy-sampling.ts';
+import { PLAIN_ANSWER } from '../../support/engine-requests.ts';
 import type { ImageEmbedder, PromptImage } from '../../../src/front/generation/prompt-image.ts';
 import { TextGenerator } from '../../../src/front/generation/text-generator.ts';
 import { InvalidRequestError } from '../../../src/front/invalid-request.ts';
@@ -25,16 +25,7 @@ const IMAGES: readonly PromptImage[] = [
 ];
 
 const SETTINGS = {
-  minTokens: 0,
-  stop: [],
-  includeStopStrInOutput: false,
-  stopTokenIds: [],
-  ignoreEos: false,
-  skipSpecialTokens: true,
-  sampling: GREEDY,
-  badWords: [],
-  logprobs: null,
-  promptLogprobs: null,
+  ...PLAIN_ANSWER,
   images: IMAGES,
 };
 

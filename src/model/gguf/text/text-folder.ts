@@ -1,8 +1,7 @@
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { randomBytes } from 'node:crypto';
 
-import { writingToCache } from '../../cache/cache-error.ts';
+import { keepFolder } from '../../cache/kept-folder.ts';
 import { fileExists } from '../../../files/file-exists.ts';
 import { GgufFile } from '../gguf-file.ts';
 import type { GgufMetadata } from '../metadata.ts';
@@ -10,7 +9,6 @@ import { endTokenIds } from './end-tokens.ts';
 import { readGgufTokenizer } from './gguf-tokenizer.ts';
 import type { Vocabulary } from '../../tokenizer/vocabulary.ts';
 import { ggufSamplingDefaults } from './sampling-defaults.ts';
-import { makeFolder } from '../../../files/make-folder.ts';
 
 /** Raised when what is written changes, so that folders of older versions are not used. */
 const VERSION = 4;
@@ -25,8 +23,7 @@ const VERSION = 4;
 export async function ggufTextFolder(path: string, cacheDirectory: string): Promise<string> {
   const file = await GgufFile.open(path);
   await file.close();
-  const folders = join(cacheDirectory, 'gguf-texts');
-  const folder = join(folders, `v${VERSION}-${file.hash}`);
+  const folder = join(cacheDirectory, 'gguf-texts', `v${VERSION}-${file.hash}`);
   if (await fileExists(folder)) return folder;
   const { json, vocabulary } = readGgufTokenizer(file.metadata, path);
   const config = {
@@ -35,27 +32,18 @@ export async function ggufTextFolder(path: string, cacheDirectory: string): Prom
     unk_token: vocabulary.unknown,
     ...chatTemplates(file.metadata, vocabulary),
   };
-  const unfinished = join(folders, `.${randomBytes(6).toString('hex')}`);
-  await writingToCache(cacheDirectory, 'the tokenizer', async () => {
-    await makeFolder(unfinished);
-    const files = {
-      'tokenizer.json': json,
-      'tokenizer_config.json': config,
-      'generation_config.json': {
-        eos_token_id: endTokenIds(file.metadata),
-        suppress_tokens: suppressedTokenIds(file.metadata),
-        ...ggufSamplingDefaults(file.metadata, path),
-      },
-    };
+  const files = {
+    'tokenizer.json': json,
+    'tokenizer_config.json': config,
+    'generation_config.json': {
+      eos_token_id: endTokenIds(file.metadata),
+      suppress_tokens: suppressedTokenIds(file.metadata),
+      ...ggufSamplingDefaults(file.metadata, path),
+    },
+  };
+  await keepFolder(cacheDirectory, folder, 'the tokenizer', async (unfinished) => {
     for (const [name, content] of Object.entries(files)) {
       await writeFile(join(unfinished, name), JSON.stringify(content));
-    }
-    try {
-      await rename(unfinished, folder);
-    } catch (error) {
-      await rm(unfinished, { recursive: true, force: true });
-      // Another process may have been first.
-      if (!(await fileExists(folder))) throw error;
     }
   });
   return folder;
