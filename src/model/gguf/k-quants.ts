@@ -98,7 +98,7 @@ function integersOfParts(
     const values = start + (hasFifth ? 48 : 16);
     const [scale, min] = [ofBlocks[block] ?? 0, minsOfBlocks[block] ?? 0];
     const parts = block * 8;
-    // Of the last four, the upper two bits are beside the first four.
+    // The last four's upper two bits are beside the first four.
     for (let part = 0; part < 4; part++) {
       const first = bytes[start + 4 + part] ?? 0;
       const second = bytes[start + 8 + part] ?? 0;
@@ -142,7 +142,7 @@ export function integersOfQ6(bytes: Uint8Array<ArrayBuffer>, space: BlockSpace):
       const signed = ((bytes[start + 192 + part] ?? 0) << 24) >> 24;
       scales[block * 16 + part] = scale * signed;
     }
-    // Of each half, 128 values, the first two quarters are the low halves of bytes, the others the high ones.
+    // In each half, 128 values, the first two quarters are the low halves of bytes, the others the high ones.
     for (let half = 0; half < 2; half++) {
       const lower = start + half * 64;
       const upper = start + 128 + half * 32;

@@ -102,7 +102,7 @@ function plain(
   return { groupSize: GROUP, bits: 4, zero: ZERO, middle: ZERO, read };
 }
 
-/** What blocks have, by where they begin. */
+/** Scale and codes of blocks, by where each begins. */
 interface ShiftedBlocks {
   readonly scaleOf: (start: number, group: number) => number;
   /** Place in the book of the n-th eight values. */

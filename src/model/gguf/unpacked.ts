@@ -1,4 +1,4 @@
-/** What stands for the packed places of values. */
+/** Values that the packed places in `text` (base64) stand for. */
 export function unpacked(text: string, values: readonly number[], bits: 2 | 4): Int8Array {
   const bytes = Buffer.from(text, 'base64');
   const perByte = 8 / bits;

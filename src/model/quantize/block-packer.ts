@@ -132,7 +132,7 @@ export class BlockPacker {
     const ofBlocks = { first: row * perRow, share, count };
     repeat(scales, ofBlocks, own.scales, at);
     if (own.offsets === null) return;
-    // Of a matrix's tensors some may have none.
+    // Some of a matrix's tensors may have none.
     repeat(offsets ?? NONE, ofBlocks, own.offsets, at);
   }
 
@@ -145,7 +145,7 @@ export class BlockPacker {
       spread(words, rowWords, this.#fours, firstWord + lane);
       return;
     }
-    // Of each block, the upper lanes come after the lower ones.
+    // In each block, the upper lanes come after the lower ones.
     const half = Math.floor(lane / LANES) * (blockWords / 2) * LANES + (lane % LANES);
     spreadNibbles(words, rowWords, this.#fours, firstWord / 2 + half, blockWords);
   }

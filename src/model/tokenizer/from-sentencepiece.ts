@@ -55,7 +55,7 @@ export function fromSentencePiece(
   const bpe = () => ({
     ...fallbackBpe(vocabulary, mergesByScore(vocabulary, scores)),
     byte_fallback: file.byteFallback,
-    // What is defined by a user is whole, and no merges lead there.
+    // User-defined pieces are whole, and no merges lead there.
     ignore_merges: userDefined.length > 0,
   });
   const { bos, eos, unknown } = vocabulary;

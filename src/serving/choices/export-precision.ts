@@ -55,7 +55,7 @@ export function pickVariant(
       ? (runnable.find((each) => isCpu(chosen) && isSmall(each)) ?? runnable[0])
       : runnable.find(({ precision }) => precision === option);
   if (variant) return variant;
-  // Of what is not downloaded yet they are relative already.
+  // Names of files that are not downloaded yet are relative already.
   const nameOf = (file: string) => (isAbsolute(file) ? relative(path, file) : file);
   const found = variants.map(
     (each) => `${nameOf(each.file)} (${variantKey(each).replace(' ', ', ')})`,
