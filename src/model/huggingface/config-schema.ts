@@ -194,6 +194,8 @@ export const configSchema = z.looseObject({
   clip_qkv: z.number().nullish(),
   // Norms of queries and keys, in families that can have none.
   use_qk_norm: z.boolean().nullish(),
+  // Ling's LM head, whose columns are divided by their lengths.
+  norm_head: z.boolean().default(false),
   use_parallel_residual: z.boolean().default(false),
   // Falcon's and OPT's variants.
   alibi: z.boolean().nullish(),

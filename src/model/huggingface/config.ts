@@ -79,6 +79,8 @@ export interface DecoderConfig extends GraphVariant, LayerParts {
   /** MLPs read what attention reads, not what it adds. */
   readonly parallelResidual: boolean;
   readonly tieWordEmbeddings: boolean;
+  /** Columns of the LM head are divided by their lengths; left out where they stay. */
+  readonly normalizesHead?: true | undefined;
   readonly queryKeyValueBias: boolean;
   readonly attentionOutputBias: boolean;
   readonly mlpBias: boolean;
@@ -181,6 +183,7 @@ export function parseDecoderConfig(
     parallelResidual: hf.use_parallel_residual,
     // A model that was trained for embeddings may have no LM head; what it generates means nothing.
     tieWordEmbeddings: hf.tie_word_embeddings || isWithoutHead(hf),
+    normalizesHead: hf.norm_head || undefined,
     queryKeyValueBias: hasBias(family.bias.queryKeyValue, hf),
     attentionOutputBias: hasBias(family.bias.attentionOutput, hf),
     mlpBias: hasBias(family.bias.mlp, hf),

@@ -44,6 +44,9 @@ export function rejectUnsupported(
   if (attentionGates !== undefined && !(hf.use_attention_gate && hf.use_sandwich_norm)) {
     reject('LFM3 without use_attention_gate or use_sandwich_norm', 'both');
   }
+  if (hf.norm_head && hf.tie_word_embeddings) {
+    reject('norm_head with tie_word_embeddings', 'an LM head of its own');
+  }
   if (hf.sparse_config) reject('sparse_config', 'attention to all tokens');
   if (hf.alibi === true) reject('alibi', 'rotary and learned positions');
   if (hf.new_decoder_architecture === false && !(hf.multi_query && hf.parallel_attn)) {

@@ -390,6 +390,14 @@ describe.each(formats.map((format) => [format.names.join(' '), format] as const)
   },
 );
 
+it('Ling and Ring have the calls of Hermes, which they show with a name in angle brackets', () => {
+  const shown =
+    '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
+  const template = `<role>SYSTEM</role>${shown}<role>ASSISTANT</role>\n<think>\n`;
+  expect(detectToolCallFormat(template)?.names).toContain('hermes');
+  expect(detectReasoningFormat(template)?.names).toContain('think');
+});
+
 it('no format of thoughts is taken for one of calls', () => {
   expect(detectToolCallFormat('<think></think>')).toBeNull();
   expect(detectReasoningFormat('<tool_call>')).toBeNull();

@@ -49,7 +49,21 @@ const TABLE: readonly (readonly [PreTokenizer, readonly string[]])[] = [
   ],
   [CL100K, ['dbrx', 'smaug-bpe', 'chatglm-bpe']],
   [{ ...CL100K, ignoreMerges: true }, ['glm4', 'glm5']],
-  [QWEN2, ['qwen2', 'deepseek-r1-qwen', 'megrez', 'kormo', 'stablelm2', 'hunyuan']],
+  [
+    QWEN2,
+    [
+      'qwen2',
+      'deepseek-r1-qwen',
+      'megrez',
+      'kormo',
+      'stablelm2',
+      'hunyuan',
+      // In other words: Ling's pattern matches the same.
+      'bailingmoe',
+      'bailingmoe2',
+      'llada-moe',
+    ],
+  ],
   [QWEN35, ['qwen35']],
   [TEKKEN, ['tekken']],
   [O200K, ['gpt-4o', 'llama4', 'kanana2', 'minimax-m2']],
