@@ -21,6 +21,7 @@ import {
 import { describeUnserved, insteadOfGraph } from '../export/unserved-export.ts';
 import { mlxWeights, nameExperts } from './mlx-weights.ts';
 import { exportBelow } from './export-below.ts';
+import { joinedHeadNorms } from './joined-head-norms.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
 import { withOwnHead } from './own-head.ts';
 import { speechWeights } from '../huggingface/speech-weights.ts';
@@ -149,7 +150,7 @@ async function openStored(
 async function openWeights(files: readonly string[], config: DecoderConfig): Promise<WeightSource> {
   const { family } = config;
   const { plain, stored } = await openStored(files, config);
-  const weights = multipliedWeights(config, stored);
+  const weights = joinedHeadNorms(config, multipliedWeights(config, stored));
   if (config.crossPositions !== undefined) return speechWeights(weights, config.crossPositions);
   if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);
   const stacked = family.experts?.stacked ?? null;

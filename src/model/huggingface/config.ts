@@ -209,11 +209,11 @@ function parseFamily(json: unknown, origin: string): Family {
   }
   const fields = parsed.data;
   const { model_type: modelType } = fields;
-  const family = FAMILIES.find(
-    (candidate) =>
-      candidate.modelType === modelType &&
-      Object.entries(candidate.variant).every(([key, value]) => fields[key] === value),
-  );
+  const family = FAMILIES.find((candidate) => {
+    if (candidate.modelType !== modelType) return false;
+    const common = withCommonNames(fields, candidate);
+    return Object.entries(candidate.variant).every(([key, value]) => common[key] === value);
+  });
   if (family === undefined) {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }
