@@ -5,7 +5,8 @@ Needs: pip install transformers (5.24 or newer); the sources of llama.cpp, as in
 
 References are the models' own tokenizers where llama.cpp's sources have their vocabulary and what Hugging Face's
 tokenizers made of its test texts (*.out); Transformers' class for Qwen3.5; and for others llama.cpp, with Llama 3's
-vocabulary. It cuts marks off letters where `gpt-4o` and `kimi-k2` keep them: they get no texts with marks.
+vocabulary. It cuts marks off letters where `gpt-4o` and `kimi-k2` keep them: they get no texts with marks. It takes
+capitals for small letters in `youtu`: of its expressions Hugging Face's tokenizers makes what they say.
 
 Of each vocabulary only those tokens are kept that are part of a word's bytes in any text: no others can take part.
 """
@@ -13,6 +14,7 @@ Of each vocabulary only those tokens are kept that are part of a word's bytes in
 import gzip
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -24,6 +26,9 @@ LLAMA, LIBRARIES, TARGET = map(Path, sys.argv[1:4])
 sys.path.insert(0, str(LLAMA / "gguf-py"))
 import gguf  # noqa: E402
 from gguf.scripts.gguf_new_metadata import copy_with_new_metadata, MetadataDetails  # noqa: E402
+from tokenizers import Regex, Tokenizer  # noqa: E402
+from tokenizers.models import BPE  # noqa: E402
+from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split  # noqa: E402
 from transformers.convert_slow_tokenizer import bytes_to_unicode  # noqa: E402
 from transformers.models.qwen3_5.tokenization_qwen3_5 import Qwen3_5Tokenizer  # noqa: E402
 
@@ -110,6 +115,19 @@ def by_llama(program: Path, path: Path, name: str, texts: list[str]) -> list[lis
         return [[int(each) for each in line.split()] for line in answer.splitlines()]
 
 
+def by_expressions(kind: str, vocabulary: Vocabulary, texts: list[str]) -> list[list[int]]:
+    """Tokens by the expressions in llama.cpp's sources; words that are tokens stay whole."""
+    source = (LLAMA / "src" / "llama-vocab.cpp").read_text()
+    _, _, rest = source.partition(f"case LLAMA_VOCAB_PRE_TYPE_{kind}:")
+    expressions = re.findall(r'^\s*("[^\n]*"),$', rest[: rest.index("break;")], re.MULTILINE)
+    splits = [Split(Regex(json.loads(each)), "isolated") for each in expressions]
+    vocab = {token: at for at, token in enumerate(vocabulary.tokens)}
+    pairs = [tuple(merge.split(" ")) for merge in vocabulary.merges]
+    tokenizer = Tokenizer(BPE(vocab, pairs, ignore_merges=True))
+    tokenizer.pre_tokenizer = Sequence([*splits, ByteLevel(add_prefix_space=False, use_regex=False)])
+    return [tokenizer.encode(text).ids for text in texts]
+
+
 def main() -> None:
     models = LLAMA / "models"
     written = []
@@ -140,6 +158,7 @@ def main() -> None:
             by_name[name] = [None if out else vocabulary.of(ids) for ids, out in zip(answers, left_out)]
     # llama.cpp lets one alternative of Kimi's pattern take capitals after small letters.
     by_name["kimi-k2"][texts.index("XMLHttpRequest iPhone")] = None
+    by_name["youtu"] = by_expressions("YOUTU", vocabulary, texts)
     pairs = [tuple(merge.split(" ")) for merge in vocabulary.merges]
     tokenizer = Qwen3_5Tokenizer(vocab={token: at for at, token in enumerate(vocabulary.tokens)}, merges=pairs)
     by_name["qwen35"] = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
