@@ -72,6 +72,10 @@ def cohere(model, config, **fields) -> PreTrainedModel:
     return model(config(**{**SHAPE, **fields}, logit_scale=0.5, layer_norm_eps=0.01))
 
 
+# Several heads of each kind, whose norms have weights of their own.
+HEADS = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
+
+
 def glm(model, config) -> PreTrainedModel:
     return model(config(**SHAPE, head_dim=16, partial_rotary_factor=0.5))
 
@@ -115,7 +119,7 @@ def deepseek_v3(**fields) -> PreTrainedModel:
 
 
 def stablelm(**fields) -> PreTrainedModel:
-    config = transformers.StableLmConfig(**SHAPE, **fields, partial_rotary_factor=0.5)
+    config = transformers.StableLmConfig(**{**SHAPE, **fields}, partial_rotary_factor=0.5)
     return transformers.StableLmForCausalLM(config)
 
 
@@ -769,6 +773,9 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
         transformers.GemmaConfig(**SHAPE, head_dim=32, hidden_act="gelu")
     ),
     "cohere": lambda: cohere(transformers.CohereForCausalLM, transformers.CohereConfig),
+    "command-r-plus": lambda: cohere(
+        transformers.CohereForCausalLM, transformers.CohereConfig, **HEADS, use_qk_norm=True
+    ),
     "cohere2": lambda: cohere(
         transformers.Cohere2ForCausalLM,
         transformers.Cohere2Config,
@@ -808,6 +815,9 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
     ),
     "stablelm": lambda: stablelm(use_qkv_bias=True),
     "stablelm-parallel": lambda: stablelm(use_parallel_residual=True, tie_word_embeddings=True),
+    "stablelm-12b": lambda: stablelm(
+        **HEADS, use_parallel_residual=True, qk_layernorm=True, layer_norm_eps=0.01
+    ),
     "starcoder2": lambda: transformers.Starcoder2ForCausalLM(
         transformers.Starcoder2Config(**SHAPE, norm_epsilon=0.01)
     ),
@@ -1184,7 +1194,8 @@ def randomize(model: PreTrainedModel, seed: int, alike: bool = False) -> None:
         saved = [each for each in buffers if each[0].endswith(SAVED_BUFFERS)]
         for name, parameter in [*model.named_parameters(), *saved]:
             noise = torch.randn(parameter.shape, generator=generator)
-            if parameter.dim() == 2 and not name.endswith("bias"):
+            # Cohere's norms of heads have a row of weights for each.
+            if parameter.dim() == 2 and not name.endswith(("bias", "_norm.weight")):
                 is_table = re.search("embed|lm_head|wte|wpe|coefs", name) is not None
                 # Small enough that what layers add outweighs the token itself, and how streams are mixed.
                 parameter.copy_(noise * (0.2 if is_table else parameter.shape[1] ** -0.5))

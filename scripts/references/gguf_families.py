@@ -51,6 +51,7 @@ CASES = {
     "gemma4-moe": {},
     "llama4": {},
     "cohere": {},
+    "command-r-plus": {},
     "cohere2": {"rotary_pct": 1.0},
     "glm": {"seq_length": 64, "layernorm_epsilon": 1.5625e-7},
     "glm4": {},
@@ -60,6 +61,7 @@ CASES = {
     "phi": {},
     "stablelm": {},
     "stablelm-parallel": {},
+    "stablelm-12b": {},
     "starcoder2": {},
     "arcee": {},
     "nemotron": {},
@@ -162,8 +164,17 @@ def lone(modify_tensors):
     return modify
 
 
-# What converters of former days did.
-OLDER = {"joined": joined, "lone": lone}
+def returned(modify_tensors):
+    """Writes what the converter returns where it should yield it: norms of heads, as one tensor."""
+
+    def modify(self, tensor, name, layer):
+        yield from (yield from modify_tensors(self, tensor, name, layer)) or ()
+
+    return modify
+
+
+# What converters of former days did, and what today's means to do.
+OTHERWISE = {"joined": joined, "lone": lone, "stablelm-12b": returned}
 
 
 def convert(name: str, fields: dict) -> None:
@@ -181,8 +192,8 @@ def convert(name: str, fields: dict) -> None:
         read = stated if name in AS_STATED else ModelBase.load_hparams(folder, False)
         config = {**read, **fields}
         of = get_model_class(config["architectures"][0])
-        if variant in OLDER:
-            modify = OLDER[variant](of.modify_tensors)
+        if (variant or case) in OTHERWISE:
+            modify = OTHERWISE[variant or case](of.modify_tensors)
             of = type(of.__name__, (of,), {"model_arch": of.model_arch, "modify_tensors": modify})
         of.set_vocab = add_vocabulary
         # Modules that predict, where checkpoints have them.

@@ -5,7 +5,9 @@ Needs: pip install transformers (5.24 or newer); the sources of llama.cpp, as in
 
 References are the models' own tokenizers where llama.cpp's sources have their vocabulary and what Hugging Face's
 tokenizers made of its test texts (*.out); Transformers' class for Qwen3.5; Hugging Face's tokenizers with the pattern
-that tokenizer.json of Ling has; and for others llama.cpp, with Llama 3's vocabulary. It cuts marks off letters where `gpt-4o` and `kimi-k2` keep them: they get no texts with marks.
+that tokenizer.json of Ling has; and for others llama.cpp, with Llama 3's vocabulary. It cuts marks off letters where
+`gpt-4o` and `kimi-k2` keep them: they get no texts with marks. It takes capitals for small letters in `youtu`: Hugging
+Face's tokenizers makes of its expressions what they say.
 
 Of each vocabulary only those tokens are kept that are part of a word's bytes in any text: no others can take part.
 """
@@ -13,6 +15,7 @@ Of each vocabulary only those tokens are kept that are part of a word's bytes in
 import gzip
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -24,7 +27,9 @@ LLAMA, LIBRARIES, TARGET = map(Path, sys.argv[1:4])
 sys.path.insert(0, str(LLAMA / "gguf-py"))
 import gguf  # noqa: E402
 from gguf.scripts.gguf_new_metadata import copy_with_new_metadata, MetadataDetails  # noqa: E402
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers  # noqa: E402
+from tokenizers import Regex, Tokenizer, normalizers  # noqa: E402
+from tokenizers.models import BPE  # noqa: E402
+from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split  # noqa: E402
 from transformers.convert_slow_tokenizer import bytes_to_unicode  # noqa: E402
 from transformers.models.qwen3_5.tokenization_qwen3_5 import Qwen3_5Tokenizer  # noqa: E402
 
@@ -114,16 +119,24 @@ def by_llama(program: Path, path: Path, name: str, texts: list[str]) -> list[lis
         return [[int(each) for each in line.split()] for line in answer.splitlines()]
 
 
-def by_pattern(vocabulary: dict, pattern: str, texts: list[str]) -> list[list[int]]:
-    """Tokens of a vocabulary as `Vocabulary.write` gives it."""
-    numbers = {token: at for at, token in enumerate(vocabulary["tokens"])}
-    tokenizer = Tokenizer(models.BPE(numbers, [tuple(merge.split(" ")) for merge in vocabulary["merges"]]))
+def expressions_of(kind: str) -> list[str]:
+    """Expressions in llama.cpp's sources."""
+    source = (LLAMA / "src" / "llama-vocab.cpp").read_text()
+    _, _, rest = source.partition(f"case LLAMA_VOCAB_PRE_TYPE_{kind}:")
+    found = re.findall(r'^\s*("[^\n]*"),$', rest[: rest.index("break;")], re.MULTILINE)
+    return [json.loads(each) for each in found]
+
+
+def by_expressions(
+    expressions: list[str], vocabulary: Vocabulary, texts: list[str], ignore_merges: bool = False
+) -> list[list[int]]:
+    """Tokens of texts that are cut by expressions; with `ignore_merges` words that are tokens stay whole."""
+    splits = [Split(Regex(each), "isolated") for each in expressions]
+    vocab = {token: at for at, token in enumerate(vocabulary.tokens)}
+    pairs = [tuple(merge.split(" ")) for merge in vocabulary.merges]
+    tokenizer = Tokenizer(BPE(vocab, pairs, ignore_merges=ignore_merges))
     tokenizer.normalizer = normalizers.NFC()
-    steps = [
-        pre_tokenizers.Split(Regex(pattern), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-    ]
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    tokenizer.pre_tokenizer = Sequence([*splits, ByteLevel(add_prefix_space=False, use_regex=False)])
     return [tokenizer.encode(text).ids for text in texts]
 
 
@@ -157,10 +170,11 @@ def main() -> None:
             by_name[name] = [None if out else vocabulary.of(ids) for ids, out in zip(answers, left_out)]
     # llama.cpp lets one alternative of Kimi's pattern take capitals after small letters.
     by_name["kimi-k2"][texts.index("XMLHttpRequest iPhone")] = None
+    by_name["youtu"] = by_expressions(expressions_of("YOUTU"), vocabulary, texts, ignore_merges=True)
     pairs = [tuple(merge.split(" ")) for merge in vocabulary.merges]
     tokenizer = Qwen3_5Tokenizer(vocab={token: at for at, token in enumerate(vocabulary.tokens)}, merges=pairs)
     by_name["qwen35"] = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
-    by_name["bailingmoe2"] = by_pattern(vocabulary.write(texts, {}), LING, texts)
+    by_name["bailingmoe2"] = by_expressions([LING], vocabulary, texts)
     written.append(vocabulary.write(texts, by_name))
     TARGET.write_bytes(gzip.compress(json.dumps(written, ensure_ascii=False).encode(), mtime=0))
 

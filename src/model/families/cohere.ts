@@ -1,5 +1,5 @@
 import type { Family, KnownFamily } from './family.ts';
-import { LLAMA, withLayer } from './llama.ts';
+import { HEAD_NORMS, LLAMA, withLayer } from './llama.ts';
 
 /** Command R: an MLP that reads what attention reads, and norms without a bias. */
 const COHERE: Family = {
@@ -20,6 +20,15 @@ const COHERE: Family = {
 };
 
 export const COHERES: readonly KnownFamily[] = [
+  {
+    // Command R+.
+    family: {
+      ...COHERE,
+      variant: { use_qk_norm: true },
+      tensors: withLayer({ mlpNorm: null, headNorms: { ...HEAD_NORMS, over: 'each head' } }),
+    },
+    gguf: null,
+  },
   { family: COHERE, gguf: { architecture: 'command-r', logitScale: 'logit_scale' } },
   {
     family: {

@@ -15,11 +15,13 @@ export type BiasRule =
   | 'mlp_bias'
   | 'lm_head_bias';
 
-/** Norms of queries and keys: of each head by itself, or of all heads together. */
+/** Norms of queries and keys: as the family's others, but without a bias. */
 export interface HeadNorms {
+  /** `*` stands for a head's number, where each has a tensor. */
   readonly query: string;
   readonly key: string;
-  readonly over: 'head' | 'all heads';
+  /** A head, by weights that all share; each head, by weights of its own; or all heads together. */
+  readonly over: 'head' | 'each head' | 'all heads';
   /** Rotary embedding comes after them, or before. */
   readonly isAfterRope: boolean;
 }
@@ -118,7 +120,7 @@ export type WindowRope = 'same' | 'unscaled' | 'only';
 export interface Family {
   /** `model_type` in config.json. */
   readonly modelType: string;
-  /** Fields of config.json that tell it from others of its model_type, which come after it. */
+  /** Fields that tell it from others of its model_type, which come after it: by its own names, or by others'. */
   readonly variant: Readonly<Record<string, unknown>>;
   readonly bias: {
     readonly queryKeyValue: BiasRule;
@@ -277,9 +279,9 @@ export function ofLayer({ tensors }: Family, layer: number, name: string): strin
   return `${tensors.layerPrefix}.${layer}.${name}`;
 }
 
-/** A name with an expert's number. */
-export function ofExpert(name: string, expert: number): string {
-  return name.replace('*', String(expert));
+/** A name with a number in place of `*`. */
+export function numbered(name: string, number: number): string {
+  return name.replace('*', String(number));
 }
 
 /** A parsed config.json with the names that other families have for its fields. */

@@ -1,4 +1,4 @@
-import { ofExpert } from '../families/family.ts';
+import { numbered } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { SafetensorsWeights } from '../huggingface/safetensors.ts';
 import { inOnePiece, type WeightSource } from '../huggingface/weights.ts';
@@ -39,7 +39,7 @@ export function nameExperts(weights: SafetensorsWeights, { family, experts }: De
     const count = experts?.count ?? 0;
     weights.nameParts(
       name,
-      Array.from({ length: count }, (_, each) => `${layer}.${ofExpert(own, each)}.${suffix}`),
+      Array.from({ length: count }, (_, each) => `${layer}.${numbered(own, each)}.${suffix}`),
     );
   }
 }

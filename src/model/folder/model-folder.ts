@@ -21,6 +21,7 @@ import {
 import { describeUnserved, insteadOfGraph } from '../export/unserved-export.ts';
 import { mlxWeights, nameExperts } from './mlx-weights.ts';
 import { exportBelow } from './export-below.ts';
+import { joinedHeadNorms } from './joined-head-norms.ts';
 import { multipliedWeights } from './multiplied-weights.ts';
 import { withNormalizedHead } from './normalized-head.ts';
 import { withOwnHead } from './own-head.ts';
@@ -150,7 +151,8 @@ async function openStored(
 async function openWeights(files: readonly string[], config: DecoderConfig): Promise<WeightSource> {
   const { family } = config;
   const { plain, stored } = await openStored(files, config);
-  const weights = withNormalizedHead(config, multipliedWeights(config, stored));
+  const multiplied = multipliedWeights(config, stored);
+  const weights = withNormalizedHead(config, joinedHeadNorms(config, multiplied));
   if (config.crossPositions !== undefined) return speechWeights(weights, config.crossPositions);
   if (family.storesTransposed) return transposedWeights(weights, family.tensors.layerPrefix);
   const stacked = family.experts?.stacked ?? null;

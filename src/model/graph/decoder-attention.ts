@@ -1,4 +1,4 @@
-import type { HeadNorms } from '../families/family.ts';
+import type { HeadNormWeights } from './head-norms.ts';
 import type { GroupPrefix } from './token-packing.ts';
 
 /** Turns a layer's query, key and value into its attention's output, with the KV cache. */
@@ -11,9 +11,9 @@ export interface DecoderAttention {
   positions(): string;
   /**
    * Takes [tokens, (heads + 2 kv_heads) * head_dim]; returns the name of [tokens, heads * head_dim].
-   * @param norms names of the head norms' weights; null if there are none
+   * @param norms null if heads have none
    */
-  attend(layer: number, qkv: string, norms: HeadNorms | null): string;
+  attend(layer: number, qkv: string, norms: HeadNormWeights | null): string;
   /**
    * Attends to an encoder's output, which the cache's first positions hold; left out where there is none. After
    * `attend` of the same layer: [tokens, heads * head_dim] to the name of the same.

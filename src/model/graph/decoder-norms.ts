@@ -3,7 +3,7 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { floatData, floatInitializer } from '../quantize/float-matrix.ts';
 import type { FloatType } from '../quantize/weight-format.ts';
-import { emitRmsNorm } from './rms-norm.ts';
+import { emitNorm } from './norm.ts';
 
 /** The norms of a decoder. */
 export class DecoderNorms {
@@ -28,22 +28,27 @@ export class DecoderNorms {
   plain(tensor: string, hidden: string, scale = 1): string {
     const { hiddenSize, rmsNormEps, family } = this.#config;
     const weight = this.weight(tensor, hiddenSize, scale);
-    if (family.norms !== 'rms') {
-      const bias = family.norms === 'layer' ? [this.#bias(tensor, scale)] : [];
-      const inputs = [hidden, weight, ...bias];
-      return this.#graph.node(`${tensor}/Norm`, 'LayerNormalization', inputs, {
-        attributes: { epsilon: rmsNormEps, axis: -1n },
-      });
-    }
-    return emitRmsNorm(this.#graph, `${tensor}/Norm`, hidden, weight, rmsNormEps);
+    const bias = family.norms === 'layer' ? this.#bias(tensor, scale) : undefined;
+    const weights = [weight, bias] as const;
+    return emitNorm(this.#graph, `${tensor}/Norm`, hidden, weights, family, rmsNormEps);
   }
 
   /** The name of what a norm multiplies [size] values by; all of them times `scale`, the same each time. */
   weight(tensor: string, size: number, scale = 1): string {
+    return this.#weight(tensor, [size], scale);
+  }
+
+  /** The name of what norms multiply by whose heads have weights of their own, [heads, head_dim]. */
+  weightsOfHeads(tensor: string, heads: number, headDim: number): string {
+    return this.#weight(tensor, [heads, headDim], 1);
+  }
+
+  #weight(tensor: string, shape: readonly number[], scale: number): string {
     const name = `${tensor}.weight`;
     if (this.#added.has(name)) return name;
     this.#added.add(name);
-    return floatInitializer(this.#graph, name, [size], this.#type, async () => {
+    const size = shape.reduce((product, each) => product * each, 1);
+    return floatInitializer(this.#graph, name, shape, this.#type, async () => {
       const values = await this.#weights.get(name, [size]);
       const offset = this.#config.family.normsAddOne ? 1 : 0;
       return values.map((value) => scale * (offset + value));

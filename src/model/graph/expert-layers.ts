@@ -1,6 +1,6 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { ExpertConfig } from '../huggingface/expert-config.ts';
-import { layerTensorNames, ofExpert } from '../families/family.ts';
+import { layerTensorNames, numbered } from '../families/family.ts';
 import { hasMlp } from './layer-kinds.ts';
 import { fusedParts, type LinearLayer } from './linear.ts';
 
@@ -52,9 +52,9 @@ export function expertLayers(
   });
   const each = Array.from({ length: count }, (_, expert) => {
     const both = names.gate === null ? [names.up] : [names.gate, names.up];
-    const gateUp = both.map((of) => ofExpert(of, expert));
+    const gateUp = both.map((of) => numbered(of, expert));
     const own = `layers.${layer}.experts.${expert}`;
-    return layersOf(own, gateUp, ofExpert(names.down, expert), intermediateSize);
+    return layersOf(own, gateUp, numbered(names.down, expert), intermediateSize);
   });
   if (names.shared === null || sharedSize === null) return { router, each, shared: null };
   const { gateUp, down, share: tensor } = names.shared;

@@ -2,19 +2,25 @@ import type { GraphBuilder } from '../../onnx/graph-builder.ts';
 import { int64s } from '../../onnx/int64s.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { HeadNorms } from '../families/family.ts';
-import { emitRmsNorm } from './rms-norm.ts';
+import { emitNorm } from './norm.ts';
+
+/** Names of the weights of norms of queries and keys: [head_dim] each, or of all heads' dimensions. */
+export interface HeadNormWeights extends HeadNorms {
+  /** What comes after such norms where each head has weights of its own: [heads, head_dim] each. */
+  readonly factors?: { readonly query: string; readonly key: string };
+}
 
 /**
- * RMS normalization of queries and of keys, of each head by itself or of all heads together.
+ * Normalization of queries and of keys, of each head by itself or of all heads together.
  * @param qkv [tokens, (heads + 2 kv_heads) * head_dim]
- * @param weights names of the norms' weights, [head_dim] each or of all heads' dimensions; null for no norms
+ * @param weights null for no norms
  * @returns the name of a value of the same shape
  */
 export function normalizeHeads(
   graph: GraphBuilder,
-  { numHeads, numKvHeads, headDim, rmsNormEps }: DecoderConfig,
+  { family, numHeads, numKvHeads, headDim, rmsNormEps }: DecoderConfig,
   qkv: string,
-  weights: HeadNorms | null,
+  weights: HeadNormWeights | null,
 ): string {
   if (weights === null) return qkv;
   const counts = [numHeads, numKvHeads, numKvHeads];
@@ -25,9 +31,16 @@ export function normalizeHeads(
       outputs: [query, key, rest],
       attributes: { axis: 1n },
     });
-    const norm = (name: string, weight: string) =>
-      emitRmsNorm(graph, `${name}/Norm`, name, weight, rmsNormEps);
-    const parts = [norm(query, weights.query), norm(key, weights.key), rest];
+    const { factors } = weights;
+    const norm = (name: string, weight: string, factor: string | undefined) => {
+      const even = emitNorm(graph, `${name}/Norm`, name, [weight], family, rmsNormEps);
+      return factor === undefined ? even : graph.node(`${name}/Scaled`, 'Mul', [even, factor]);
+    };
+    const normalized = [
+      norm(query, weights.query, factors?.query),
+      norm(key, weights.key, factors?.key),
+    ];
+    const parts = [...normalized, rest];
     return graph.node(`${qkv}/Joined`, 'Concat', parts, { attributes: { axis: 1n } });
   };
 

@@ -1,10 +1,11 @@
 import { atLayer, keysOf } from '../huggingface/layer-heads.ts';
-import { type HeadNorms, layerTensorNames } from '../families/family.ts';
+import { layerTensorNames } from '../families/family.ts';
 import { gateAttention } from './attention-gates.ts';
 import type { DecoderAttention } from './decoder-attention.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { NormalizedInput } from './decoder-values.ts';
 import { emitGatedDelta } from './gated-delta.ts';
+import type { HeadNormWeights } from './head-norms.ts';
 import { emitLatentAttention } from './latent-attention.ts';
 import type { Mixer } from './mixer-layers.ts';
 import { emitSelectiveScan } from './selective-scan.ts';
@@ -41,7 +42,7 @@ export function mixTokens(
 }
 
 /** Adds the weights of a layer's norms of heads; returns their names. Keys are normalized as their layer does. */
-function headNormsOf({ norms, config }: DecoderOps, layer: number): HeadNorms | null {
+function headNormsOf({ norms, config }: DecoderOps, layer: number): HeadNormWeights | null {
   if (config.family.normalizesTurnedHeads === true && config.rotatedLayers[layer] === true) {
     const ones = norms.ones(config.headDim);
     return { over: 'head', isAfterRope: false, query: ones, key: ones };
@@ -49,12 +50,22 @@ function headNormsOf({ norms, config }: DecoderOps, layer: number): HeadNorms | 
   const { headNorms: names } = layerTensorNames(config.family, layer);
   if (names === null) return null;
   const { headNorms: ofKeys } = layerTensorNames(config.family, keysOf(config, layer));
+  const { over, isAfterRope, query } = names;
+  const { key } = ofKeys ?? names;
   const { numHeads, numKvHeads, headDim } = atLayer(config, layer);
-  const [queries, keys] = names.over === 'head' ? [1, 1] : [numHeads, numKvHeads];
+  if (over === 'each head') {
+    const ones = norms.ones(headDim);
+    const factors = {
+      query: norms.weightsOfHeads(query, numHeads, headDim),
+      key: norms.weightsOfHeads(key, numKvHeads, headDim),
+    };
+    return { over, isAfterRope, query: ones, key: ones, factors };
+  }
+  const [queries, keys] = over === 'head' ? [1, 1] : [numHeads, numKvHeads];
   return {
-    over: names.over,
-    isAfterRope: names.isAfterRope,
-    query: norms.weight(names.query, queries * headDim),
-    key: norms.weight((ofKeys ?? names).key, keys * headDim),
+    over,
+    isAfterRope,
+    query: norms.weight(query, queries * headDim),
+    key: norms.weight(key, keys * headDim),
   };
 }

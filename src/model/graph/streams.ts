@@ -1,5 +1,5 @@
 import { int64s } from '../../onnx/int64s.ts';
-import { ofExpert, ofLayer } from '../families/family.ts';
+import { numbered, ofLayer } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { transposeInto } from '../huggingface/transpose.ts';
 import { cast, floatInitializer, scalar } from '../quantize/float-matrix.ts';
@@ -24,7 +24,7 @@ export function streamLayers({ family, streams, hiddenSize }: DecoderConfig): {
     others.map((index) => ({
       name: `streams.${name}.${index}`,
       inFeatures: hiddenSize,
-      parts: [{ tensor: ofExpert(tensor, index), outFeatures: hiddenSize }],
+      parts: [{ tensor: numbered(tensor, index), outFeatures: hiddenSize }],
       bias: false,
     }));
   return {

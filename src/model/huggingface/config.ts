@@ -212,11 +212,11 @@ function parseFamily(json: unknown, origin: string): Family {
   }
   const fields = parsed.data;
   const { model_type: modelType } = fields;
-  const family = FAMILIES.find(
-    (candidate) =>
-      candidate.modelType === modelType &&
-      Object.entries(candidate.variant).every(([key, value]) => fields[key] === value),
-  );
+  const family = FAMILIES.find((candidate) => {
+    if (candidate.modelType !== modelType) return false;
+    const all = { ...withCommonNames(fields, candidate), ...fields };
+    return Object.entries(candidate.variant).every(([key, value]) => all[key] === value);
+  });
   if (family === undefined) {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
   }

@@ -2,6 +2,7 @@ import { type GraphBuilder, NATIVE_DOMAIN } from '../../onnx/graph-builder.ts';
 import { sinksOf } from '../graph/attention-sinks.ts';
 import type { DecoderAttention } from '../graph/decoder-attention.ts';
 import { attentionAttributes } from '../graph/attention-attributes.ts';
+import { normalizeHeads } from '../graph/head-norms.ts';
 import { IMAGE_ENDS } from '../graph/image-ends.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { atLayer } from '../huggingface/layer-heads.ts';
@@ -36,6 +37,7 @@ export function nativeAttention(
   groups: readonly GroupPrefix[],
   kvCacheDtype: KvCacheDtype,
 ): DecoderAttention {
+  const { family } = config;
   const cache = slotCache(config, KV_ELEMENT_TYPES[kvCacheDtype], (headDim) =>
     nativePositionWidth(headDim, kvCacheDtype),
   );
@@ -57,6 +59,10 @@ export function nativeAttention(
     positions: () => packPositions(graph, groups),
     attend(layer, qkv, norms) {
       const name = `layers.${layer}.attention/Attention`;
+      const ofLayer = atLayer(config, layer);
+      // The operator's own are by the root of the mean square, with weights that all heads share.
+      const isBefore = family.norms !== 'rms' || norms?.over === 'each head';
+      const within = isBefore ? null : norms;
       const ofCache = kvLayer(config, layer);
       const ofGroup = (group: GroupPrefix, names: readonly string[]) =>
         names.map((each) => `${group}${each}`);
@@ -74,10 +80,10 @@ export function nativeAttention(
         name,
         OPERATORS[kvCacheDtype],
         [
-          qkv,
+          isBefore ? normalizeHeads(graph, ofLayer, qkv, norms) : qkv,
           ...rotaryTableNames(config, layer),
-          norms?.query ?? '',
-          norms?.key ?? '',
+          within?.query ?? '',
+          within?.key ?? '',
           sinksOf(config, layer),
           ...inputs,
           ...lastInputs(groups.length, [ends, wanted]),
@@ -87,8 +93,8 @@ export function nativeAttention(
           outputs: [name, ...outputs],
           attributes: {
             ...attentionAttributes(config, layer),
-            head_dim: BigInt(atLayer(config, layer).headDim),
-            norms_all_heads: norms?.over === 'all heads' ? 1n : 0n,
+            head_dim: BigInt(ofLayer.headDim),
+            norms_all_heads: within?.over === 'all heads' ? 1n : 0n,
             epsilon: config.rmsNormEps,
           },
         },

@@ -114,6 +114,16 @@ export const EXAONE_MOE = patterned(
 export const SEED = patterned(
   `${CONTRACTIONS}|` + String.raw`[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|${SPACES}`,
 );
+/** Runs of Hangul, of punctuation that is as wide, of Bopomofo, and of Han and Kana come first. */
+export const YOUTU: PreTokenizer = {
+  ...patterned(
+    String.raw`[\uac00-\ud7a3\u3131-\u318e]+|` +
+      String.raw`[\uff01\u2026“”‘’\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+|` +
+      String.raw`[\u3105-\u312f]+|${HAN_AND_KANA}`,
+    casedWords(`${CONTRACTIONS}?`, String.raw`\p{N}`),
+  ),
+  ignoreMerges: true,
+};
 /** Words as bytes before numbers are cut out. */
 export const FALCON: PreTokenizer = {
   ...GPT2,

@@ -650,7 +650,7 @@ test.each([
   [{ hidden_size: 130 }, 'hidden_size is not a multiple of num_attention_heads'],
   [{ head_dim: 20 }, 'head_dim 20 is not supported'],
   [
-    { model_type: 'cohere', use_qk_norm: true },
+    { model_type: 'cohere2', use_qk_norm: true },
     'use_qk_norm, norms of queries and keys is not supported',
   ],
   [{ model_type: 'glm4_moe', n_group: 7 }, '128 experts in n_group 7 are not supported'],
