@@ -120,7 +120,7 @@ export type WindowRope = 'same' | 'unscaled' | 'only';
 export interface Family {
   /** `model_type` in config.json. */
   readonly modelType: string;
-  /** Fields that tell it from others of its model_type, which come after it; named as in `defaults`. */
+  /** Fields that tell it from others of its model_type, which come after it: by its own names, or by others'. */
   readonly variant: Readonly<Record<string, unknown>>;
   readonly bias: {
     readonly queryKeyValue: BiasRule;

@@ -211,8 +211,8 @@ function parseFamily(json: unknown, origin: string): Family {
   const { model_type: modelType } = fields;
   const family = FAMILIES.find((candidate) => {
     if (candidate.modelType !== modelType) return false;
-    const common = withCommonNames(fields, candidate);
-    return Object.entries(candidate.variant).every(([key, value]) => common[key] === value);
+    const all = { ...withCommonNames(fields, candidate), ...fields };
+    return Object.entries(candidate.variant).every(([key, value]) => all[key] === value);
   });
   if (family === undefined) {
     throw new ModelError(`${origin}: model type "${modelType}" is not supported (${supported})`);
