@@ -835,6 +835,17 @@ CASES: dict[str, Callable[[], PreTrainedModel]] = {
             **SHAPE, head_dim=32, rope_parameters={"rope_type": "default", "rope_theta": 1000.0}
         )
     ),
+    "hunyuan-moe": lambda: transformers.HunYuanMoEV1ForCausalLM(
+        transformers.HunYuanMoEV1Config(
+            **SHAPE,
+            head_dim=32,
+            num_experts=4,
+            moe_topk=2,
+            rms_norm_eps=0.01,
+            tie_word_embeddings=True,
+            rope_parameters={"rope_type": "dynamic", "factor": 1.0, "alpha": 20.0, "rope_theta": 1000.0},
+        )
+    ),
     "hunyuan": lambda: transformers.HunYuanDenseV1ForCausalLM(
         transformers.HunYuanDenseV1Config(
             **SHAPE,
@@ -1316,6 +1327,12 @@ RENAMED = {
     "gemma4-small": {
         "vision_config": {"model_type": "gemma4_vision", "hidden_size": 768},
         "audio_config": {"model_type": "gemma4_audio", "hidden_size": 1024},
+    },
+    "hunyuan-moe": {
+        "moe_topk": [2, 2],
+        "moe_intermediate_size": [16, 16],
+        "num_shared_expert": [1, 1],
+        "use_qk_norm": True,
     },
     "nemotron-h": {
         "num_hidden_layers": 4,

@@ -70,6 +70,7 @@ CASES = {
     "falcon-norms": {},
     # The converter knows one alpha; what it writes is the base.
     "hunyuan": {"rope_parameters": {"rope_theta": 1000.0 * 20.0 ** (32 / 30)}},
+    "hunyuan-moe": {"rope_parameters": {"rope_theta": 1000.0 * 20.0 ** (32 / 30)}},
     # Not those with biases, which llama.cpp does not have.
     "lfm2": {},
     "lfm2-moe": {},

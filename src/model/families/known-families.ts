@@ -19,7 +19,7 @@ import { GPT_OSS } from './gpt-oss.ts';
 import { GPTS } from './gpt.ts';
 import { GRANITES } from './granite.ts';
 import { HELIUM } from './helium.ts';
-import { HUNYUAN } from './hunyuan.ts';
+import { HUNYUANS } from './hunyuan.ts';
 import { KIMI_LINEAR } from './kimi-linear.ts';
 import { LFMS } from './lfm.ts';
 import { LLAMAS } from './llama.ts';
@@ -72,7 +72,7 @@ export const KNOWN_FAMILIES: readonly KnownFamily[] = [
   OPT,
   APERTUS,
   HELIUM,
-  HUNYUAN,
+  ...HUNYUANS,
   KIMI_LINEAR,
   ...LFMS,
   ...MINICPMS,

@@ -7,6 +7,13 @@ const heads = count.max(MODEL_LIMITS.heads);
 const width = count.max(MODEL_LIMITS.width);
 // One for all layers, or one for each.
 const widths = z.union([width, z.array(width).max(MODEL_LIMITS.layers)]);
+// The same for each layer, if there are many.
+const ofLayers = <Value>(value: z.ZodType<Value>) =>
+  z.preprocess((given) => {
+    if (!Array.isArray(given)) return given;
+    const [first, ...others]: readonly unknown[] = given;
+    return others.every((other) => other === first) ? first : given;
+  }, value);
 const tokenId = z.int().nonnegative();
 const positive = z.number().positive();
 const fraction = positive.max(1);
@@ -163,11 +170,11 @@ export const configSchema = z.looseObject({
   // Mixtures of experts.
   num_local_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
   num_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
-  num_experts_per_tok: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
-  moe_intermediate_size: width.nullish(),
+  num_experts_per_tok: ofLayers(z.int().nonnegative().max(MODEL_LIMITS.experts)).nullish(),
+  moe_intermediate_size: ofLayers(width).nullish(),
   // 0 where tokens share no expert.
   shared_expert_intermediate_size: z.union([width, z.literal(0)]).nullish(),
-  n_shared_experts: z.int().nonnegative().max(MODEL_LIMITS.experts).nullish(),
+  n_shared_experts: ofLayers(z.int().nonnegative().max(MODEL_LIMITS.experts)).nullish(),
   // A token's experts are of some groups of them alone.
   n_group: count.max(MODEL_LIMITS.experts).nullish(),
   topk_group: count.max(MODEL_LIMITS.experts).nullish(),

@@ -49,6 +49,30 @@ test('Hunyuan says that it has one expert, which is an MLP', () => {
   expect(parse({ model_type: 'hunyuan_v1_dense', num_experts: 1 }).experts).toBeNull();
 });
 
+test('Hunyuan-A13B says for each layer what all have', () => {
+  const layers = (value: number) => Array.from({ length: 32 }, () => value);
+  const fields = {
+    model_type: 'hunyuan_v1_moe',
+    num_hidden_layers: 32,
+    num_experts: 64,
+    moe_topk: layers(8),
+    moe_intermediate_size: layers(3072),
+    num_shared_expert: layers(1),
+    norm_topk_prob: true,
+    use_qk_norm: true,
+  };
+  const { experts } = parse(fields);
+  expect(experts).toMatchObject({
+    count: 64,
+    perToken: 8,
+    intermediateSize: 3072,
+    sharedSize: 3072,
+    normalizesShares: true,
+  });
+  const others = { ...fields, moe_topk: [...layers(8).slice(1), 4] };
+  expect(() => parse(others)).toThrow('num_experts_per_tok: expected a number');
+});
+
 test('InternVL 3 has frequencies that change beyond its positions only', () => {
   const text_config = {
     ...SHAPE,
