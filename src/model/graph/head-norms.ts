@@ -6,7 +6,7 @@ import { emitNorm } from './norm.ts';
 
 /** Names of the weights of norms of queries and keys: [head_dim] each, or of all heads' dimensions. */
 export interface HeadNormWeights extends HeadNorms {
-  /** What comes after such norms where each head has weights of its own: [heads, head_dim] each. */
+  /** Factors after such norms where each head has weights of its own: [heads, head_dim] each. */
   readonly factors?: { readonly query: string; readonly key: string };
 }
 
