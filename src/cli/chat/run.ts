@@ -39,7 +39,13 @@ export async function run(settings: Settings<'run'>): Promise<void> {
 }
 
 /** Flags of an engine, which say nothing to a server that runs. */
-const OF_ENGINE = [...COMPUTING, 'chatTemplate', 'mmproj', 'modelRepository'] as const;
+const OF_ENGINE = [
+  ...COMPUTING,
+  'chatTemplate',
+  'generationConfig',
+  'mmproj',
+  'modelRepository',
+] as const;
 
 async function openBackend(model: string, settings: Settings<'run'>): Promise<ChatBackend> {
   const { options } = settings;
@@ -49,7 +55,7 @@ async function openBackend(model: string, settings: Settings<'run'>): Promise<Ch
     const client = new ServerClient(access);
     // A user who names a server does not want an answer from elsewhere.
     if (access.isGiven || (await client.isThere())) {
-      const sampling = samplingOf(options);
+      const sampling = samplingOf({}, options);
       const idle = OF_ENGINE.filter((name) => settings.sourceOf(name) === 'flag');
       const flags = idle.map((name) => `--${nameOf(specOf(name))}`).join(', ');
       if (flags !== '') {

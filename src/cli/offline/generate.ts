@@ -38,7 +38,7 @@ export async function generate({ operands, options }: Settings<'generate'>): Pro
   for (const warning of warnings) console.error(`chairlift: ${warning}`);
   const promptText = operands[0] ?? (await readAll(process.stdin));
   const { maxTokens, seed } = options;
-  const samplingDefaults = { ...generationDefaults, ...samplingOf(options) };
+  const samplingDefaults = samplingOf(generationDefaults, options);
   const { vocabSize } = chosen.decoder.config;
   const settings = toSettings({ seed }, { vocabSize, samplingDefaults });
   const request = fitContext(

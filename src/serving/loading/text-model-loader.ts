@@ -230,7 +230,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         vocabSize,
         tokensWith: (text) => search.tokensWith(text),
         contextShift: options.contextShift ? { bosTokenId: tokenizer.bosTokenId } : null,
-        samplingDefaults: { ...generationDefaults, ...samplingOf(options) },
+        samplingDefaults: samplingOf(generationDefaults, options),
         details: {
           family,
           numParameters,

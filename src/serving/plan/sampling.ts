@@ -4,16 +4,24 @@ import type { Options } from '../../settings/options.ts';
 
 export type SamplingOptions = Options<keyof typeof SAMPLING_FLAGS>;
 
-/** Sampling that flags say: each its own, before --override-generation-config. */
-export function samplingOf({
-  temperature,
-  topP,
-  topK,
-  minP,
-  repetitionPenalty,
-  overrideGenerationConfig,
-}: SamplingOptions): GenerationDefaults {
+/**
+ * Sampling of requests that do not say: by flags of their own, before --override-generation-config, before what the
+ * model's authors recommend, which `--generation-config vllm` leaves out.
+ */
+export function samplingOf(
+  recommended: GenerationDefaults,
+  {
+    temperature,
+    topP,
+    topK,
+    minP,
+    repetitionPenalty,
+    generationConfig,
+    overrideGenerationConfig,
+  }: SamplingOptions,
+): GenerationDefaults {
   return {
+    ...(generationConfig === 'vllm' ? {} : recommended),
     ...overrideGenerationConfig,
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),

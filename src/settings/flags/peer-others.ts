@@ -24,11 +24,6 @@ export const OTHERS: ReadonlyMap<string, OtherFlag> = new Map(
     '-pp': { answer: ONE_DEVICE, except: ['1'] },
     '--data-parallel-size': { answer: 'use --instances N', except: ['1'] },
     '-dp': { answer: 'use --instances N', except: ['1'] },
-    '--generation-config': {
-      answer:
-        "the model's generation_config.json is read; --override-generation-config goes before it",
-      except: ['auto'],
-    },
     '--no-enable-chunked-prefill': {
       answer:
         'long prompts are always computed in several steps; --max-num-batched-tokens sizes them',

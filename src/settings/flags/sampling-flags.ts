@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GenerationDefaults } from '../../front/text/generation-config.ts';
 import type { FlagSpec } from './flag-spec.ts';
-import { count, decimal, jsonObject } from './values.ts';
+import { count, decimal, jsonObject, oneOf } from './values.ts';
 
 const OWN = "the model's";
 
@@ -68,6 +68,12 @@ export const SAMPLING_FLAGS = {
     description: 'above 1, tokens that were there before get less likely',
     schema: decimal({ min: 0.01, max: 10 }).optional(),
     defaultText: OWN,
+  },
+  generationConfig: {
+    flags: '--generation-config <which>',
+    description: "auto: sampling that the model's authors recommend; vllm: none of it",
+    schema: oneOf(['auto', 'vllm']),
+    default: 'auto',
   },
   overrideGenerationConfig: {
     flags: '--override-generation-config <json>',

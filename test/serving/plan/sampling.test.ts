@@ -3,15 +3,28 @@ import { samplingOf } from '../../../src/serving/plan/sampling.ts';
 import { settingsFrom } from '../../support/settings.ts';
 import { samplingInWords } from '../../../src/cli/terminal/sampling-words.ts';
 
+const RECOMMENDED = { temperature: 0.6, topP: 0.8, maxNewTokens: 100 };
+
 const sampling = async (...words: string[]) =>
-  samplingOf((await settingsFrom('serve', words)).options);
+  samplingOf(RECOMMENDED, (await settingsFrom('serve', words)).options);
 
 test('each flag goes before the JSON, and what nobody says is left open', async () => {
-  expect(await sampling()).toEqual({});
-  expect(await sampling('--temperature', '0', '--top-k', '5')).toEqual({ temperature: 0, topK: 5 });
+  expect(await sampling()).toEqual(RECOMMENDED);
+  expect(await sampling('--temperature', '0', '--top-k', '5')).toEqual({
+    ...RECOMMENDED,
+    temperature: 0,
+    topK: 5,
+  });
   const json =
     '{"temperature": 0.5, "top_p": 0.9, "top_k": -1, "min_p": 0.1, "repetition_penalty": 1.1}';
-  const all = { temperature: 0.5, topP: 0.9, topK: -1, minP: 0.1, repetitionPenalty: 1.1 };
+  const all = {
+    ...RECOMMENDED,
+    temperature: 0.5,
+    topP: 0.9,
+    topK: -1,
+    minP: 0.1,
+    repetitionPenalty: 1.1,
+  };
   expect(await sampling('--override-generation-config', json)).toEqual(all);
   expect(await sampling('--override-generation-config', json, '--temperature', '1')).toEqual({
     ...all,
@@ -19,7 +32,18 @@ test('each flag goes before the JSON, and what nobody says is left open', async 
   });
 });
 
+test('nothing is taken of what the authors recommend, if an operator says so', async () => {
+  const without = (...words: string[]) => sampling('--generation-config', 'vllm', ...words);
+  expect(await without()).toEqual({});
+  expect(await without('--override-generation-config', '{"top_k": 3}', '--min-p', '0.1')).toEqual({
+    topK: 3,
+    minP: 0.1,
+  });
+  expect(await sampling('--generation-config', 'auto')).toEqual(RECOMMENDED);
+});
+
 test.each([
+  ['--generation-config', 'a-folder'],
   ['--temperature', '3'],
   ['--top-p', '0'],
   ['--min-p', '2'],
