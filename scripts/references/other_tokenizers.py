@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import tempfile
+import unicodedata
 
 import sentencepiece
 import tiktoken
@@ -118,6 +119,22 @@ moonshot = {"tokenizer_class": "TikTokenTokenizer",
             "auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", None]}}
 case("tiktoken", {"tiktoken.model": lines.encode(), **settings(**moonshot)},
      [kimi.encode(text, disallowed_special=()) for text in TEXTS])
+
+# Hunyuan's own code counts ranks, without tokens that were there before.
+hunyuan_pattern = "|".join([
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)", r"[^\r\n\p{L}\p{N}]?\p{L}+", r"\p{N}", r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+    r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+",
+])
+hunyuan_special = [f"<|{name}|>" for name in ["endoftext", "startoftext", "bos", "eos", "pad"]]
+hunyuan_special += [f"<|extra_{number}|>" for number in range(205)]
+hunyuan = tiktoken.Encoding("hunyuan", pat_str=hunyuan_pattern,
+                            mergeable_ranks={token: rank for rank, token in enumerate(tokens)},
+                            special_tokens={text: len(tokens) + index for index, text in enumerate(hunyuan_special)})
+doubled = [*tokens[:300], tokens[299], *tokens[300:]]
+lines = "".join(f"{base64.b64encode(token).decode()} {rank}\n" for rank, token in enumerate(doubled))
+tencent = {"tokenizer_class": "HYTokenizer", "auto_map": {"AutoTokenizer": ["tokenization_hy.HYTokenizer", None]}}
+case("hunyuan", {"hy.tiktoken": lines.encode(), **settings(**tencent)},
+     [hunyuan.encode(unicodedata.normalize("NFC", text), allowed_special="all") for text in TEXTS])
 
 words = BertWordPieceTokenizer()
 words.train_from_iterator(TEXTS, vocab_size=900, show_progress=False)

@@ -3,6 +3,7 @@ const NAMES: readonly string[] = [
   'tokenizer.model',
   'tekken.json',
   'tiktoken.model',
+  'hy.tiktoken',
   'spiece.model',
   'vocab.json',
   'vocab.txt',

@@ -91,6 +91,21 @@ test('words that were kept free have the names that a model gave them', async ()
   expect([...tokenizer.encode('<|im_end|>', { addSpecialTokens: true })]).toEqual([1, 5]);
 });
 
+test("Hunyuan's special tokens come after its words, of which one that is listed twice counts once", async () => {
+  const files = filesOf('hunyuan');
+  const numTokens =
+    new Set(
+      String(files['hy.tiktoken'])
+        .split('\n')
+        .map((line) => line.split(' ')[0]),
+    ).size - 1;
+  const tokenizer = await TextTokenizer.load(await made(files));
+  const text = '<|endoftext|><|startoftext|><|extra_4|><|extra_204|>';
+  expect([...tokenizer.encode(text, { addSpecialTokens: true })]).toEqual(
+    [0, 1, 9, 209].map((place) => numTokens + place),
+  );
+});
+
 const ranks = (change: (lines: string[]) => void) => {
   const { 'tiktoken.model': list, ...others } = filesOf('tiktoken');
   const lines = String(list).split('\n');

@@ -42,6 +42,11 @@ interface Form {
   readonly make: (folder: string, settings: TextSettings, path: string) => Promise<MadeTokenizer>;
 }
 
+const tiktoken = (name: string): Form => ({
+  files: [name],
+  make: async (_, settings, path) => fromTiktoken((await bytesOf(path)).toString(), settings, path),
+});
+
 const sentencePiece = (name: string): Form => ({
   files: [name],
   make: async (_, settings, path) => fromSentencePiece(await bytesOf(path), settings, path),
@@ -53,11 +58,8 @@ const FORMS: readonly Form[] = [
     files: ['tekken.json'],
     make: async (_, settings, path) => fromTekken(await readJson(path), settings, path),
   },
-  {
-    files: ['tiktoken.model'],
-    make: async (_, settings, path) =>
-      fromTiktoken((await bytesOf(path)).toString(), settings, path),
-  },
+  tiktoken('tiktoken.model'),
+  tiktoken('hy.tiktoken'),
   sentencePiece('tokenizer.model'),
   sentencePiece('spiece.model'),
   {
