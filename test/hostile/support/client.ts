@@ -84,8 +84,13 @@ export class Client {
   }
 
   /** Streams a completion or a chat. @param onText called with each piece of its text */
-  async stream(path: string, body: object, onText: (piece: string) => void): Promise<string> {
-    const response = await this.#open(path, { body: { ...body, stream: true } });
+  async stream(
+    path: string,
+    body: object,
+    onText: (piece: string) => void,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
+    const response = await this.#open(path, { headers, body: { ...body, stream: true } });
     this.#count(response.statusCode ?? 0);
     if (response.statusCode !== 200)
       throw new Error(`${response.statusCode} ${await text(response)}`);

@@ -17,6 +17,8 @@ const STORY = {
   temperature: 0.8,
   seed: 12,
 };
+/** Computed each time, whatever the server keeps: a text that is kept tells neither of stalls nor of the machine. */
+const COMPUTED = { 'cache-control': 'no-store' };
 const PROBE_EVERY_MS = 25;
 /** After a refusal the victim does not ask again at once. */
 const RETRY_AFTER_MS = 250;
@@ -67,11 +69,12 @@ async function stream(): Promise<void> {
   const startedAt = performance.now();
   waitingSince = { what: 'first', at: startedAt };
   try {
-    const text = await victim.stream('/v1/completions', STORY, () => {
+    const onText = () => {
       const now = performance.now();
       note(now);
       waitingSince = { what: 'next', at: now };
-    });
+    };
+    const text = await victim.stream('/v1/completions', STORY, onText, COMPUTED);
     seen.texts.push(text);
     seen.textMs = Math.min(seen.textMs, performance.now() - startedAt);
   } catch (error) {
