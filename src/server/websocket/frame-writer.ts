@@ -63,7 +63,8 @@ export class FrameWriter {
     const made: Buffer[] = [];
     try {
       for (const piece of pieces) {
-        if (made.length > 0) await ownTurn();
+        // Before the first piece, too: hundreds of answers may be complete at once.
+        await ownTurn();
         if (this.#socket.readyState !== this.#socket.OPEN) return;
         const bytes = Buffer.from(piece);
         made.push(bytes);
