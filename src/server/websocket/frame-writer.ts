@@ -62,9 +62,10 @@ export class FrameWriter {
   async writePieces(pieces: Iterable<string>): Promise<void> {
     const made: Buffer[] = [];
     try {
+      // Before the first piece is made, too: hundreds of answers may be complete at once.
+      await ownTurn();
       for (const piece of pieces) {
-        // Before the first piece, too: hundreds of answers may be complete at once.
-        await ownTurn();
+        if (made.length > 0) await ownTurn();
         if (this.#socket.readyState !== this.#socket.OPEN) return;
         const bytes = Buffer.from(piece);
         made.push(bytes);
