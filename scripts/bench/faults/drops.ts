@@ -4,8 +4,8 @@
  *
  *   npm run build && npx tsx scripts/bench/faults/drops.ts [--rounds 10] [--json]
  */
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { residentMiB } from '../../../test/hostile/support/resident.ts';
 import { metric, post, stream } from '../../../test/support/http-client.ts';
 import { childrenOf, until } from '../../../test/support/processes.ts';
 import { startServer } from '../../../test/support/server-process.ts';
@@ -25,11 +25,6 @@ async function idle(): Promise<boolean> {
   const running = await metric(server.url, 'chairlift_num_requests_running');
   const waiting = await metric(server.url, 'chairlift_num_requests_waiting');
   return running === 0 && waiting === 0;
-}
-
-function residentMiB(pid: number | undefined): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
 }
 
 const rounds = [];

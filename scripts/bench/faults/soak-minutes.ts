@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { createParser } from 'eventsource-parser';
 import { z } from 'zod';
+import { residentMiB } from '../../../test/hostile/support/resident.ts';
 import { svgText } from '../../svg-text.ts';
 import { percentile } from '../lib/random.ts';
 import { median } from '../lib/table.ts';
@@ -108,11 +108,6 @@ export class SoakMinutes {
     });
     this.#begin();
   }
-}
-
-function residentMiB(pid: number | undefined): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024);
 }
 
 const FIGURES: readonly (readonly [keyof Minute, string])[] = [

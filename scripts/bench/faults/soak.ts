@@ -6,7 +6,8 @@
  * far the cost model is from the times that steps took.
  *
  *   npm run build && npx tsx scripts/bench/faults/soak.ts [--minutes 10] [--clients 24] [--load 0.8]
- *     [--model FOLDER] [--precision int8] [--max-model-len 2048] [--max-prompt 1500] [--svg FILE] [--json]
+ *     [--model FOLDER] [--precision int8] [--max-model-len 2048] [--kv-cache-memory 1g]
+ *     [--max-prompt 300] [--svg FILE] [--json]
  *
  * Without `--load` each client sends its next request when the last one is answered. With it, requests arrive at
  * random at that share of the rate which as many clients reached in the first two minutes, as long as it takes.
@@ -55,7 +56,7 @@ const probeText = (await stream(completions, probe)).text;
 const seen = { finished: 0, dropped: 0, malformed: 0, wrong: 0, tokens: 0 };
 const minutes = new SoakMinutes(server.child.pid, childrenOf(server.child.pid)[0]);
 
-/** Mostly short; as often twice as long as half as long. A word is a token, or a few. */
+/** Numbers to tell of, 10 to `--max-prompt`, mostly few: each takes some tokens. */
 function promptWords(draws: Draws): string {
   const length = Math.round(10 * (maxPrompt / 10) ** draws.uniform());
   return Array.from({ length }, () => `number ${draws.integer(1000)}`).join(' and ');
@@ -117,7 +118,10 @@ async function openLoop(seconds: number, rate: number): Promise<void> {
   const startedAt = performance.now();
   for (let at = 0; at < seconds * 1000; at += draws.exponential(1000 / rate)) {
     await sleep(Math.max(0, startedAt + at - performance.now()));
-    const request = act(new Draws(draws.integer(2 ** 31))).finally(() => open.delete(request));
+    // A request that is refused does not end hours of others.
+    const request = act(new Draws(draws.integer(2 ** 31)))
+      .catch(() => void seen.wrong++)
+      .finally(() => open.delete(request));
     open.add(request);
   }
   await Promise.all(open);
