@@ -1,6 +1,6 @@
 import { layerTensorNames, numbered } from '../families/family.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
+import { changedWeights, type WeightSource } from '../huggingface/weights.ts';
 
 /**
  * A checkpoint in whose layers each head has norm weights of its own: these as one vector, head by head. Checkpoints
@@ -15,7 +15,7 @@ export function joinedHeadNorms(config: DecoderConfig, weights: WeightSource): W
     counts.set(`${headNorms?.query}.weight`, numHeads);
     counts.set(`${headNorms?.key}.weight`, numKvHeads);
   }
-  return {
+  return changedWeights(weights, {
     async get(name, shape) {
       const count = counts.get(name);
       if (count === undefined) return weights.get(name, shape);
@@ -27,11 +27,5 @@ export function joinedHeadNorms(config: DecoderConfig, weights: WeightSource): W
       }
       return joined;
     },
-    pieces: (name, shape) => piecesOf(weights, name, shape),
-    typeOf: (name) => weights.typeOf?.(name) ?? null,
-    layout: (name, shape) => weights.layout?.(name, shape) ?? null,
-    ...(weights.integers && { integers: weights.integers.bind(weights) }),
-    ...(weights.integerPieces && { integerPieces: weights.integerPieces.bind(weights) }),
-    close: () => weights.close(),
-  };
+  });
 }

@@ -1,5 +1,5 @@
 import type { DecoderConfig } from '../huggingface/config.ts';
-import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
+import { changedWeights, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { smoothedWeights } from '../static/smoothed-weights.ts';
 
 /** Added to lengths, as the models' own code does. */
@@ -22,16 +22,12 @@ export function withNormalizedHead(config: DecoderConfig, weights: WeightSource)
   async function* headPieces(shape: readonly number[]): AsyncGenerator<Float32Array, void> {
     yield* piecesOf(await withHead(shape), head, shape);
   }
-  return {
+  return changedWeights(weights, {
     get: async (name, shape) => (name === head ? await withHead(shape) : weights).get(name, shape),
     pieces: (name, shape) => (name === head ? headPieces(shape) : piecesOf(weights, name, shape)),
-    typeOf: (name) => weights.typeOf?.(name) ?? null,
     // Integers of the checkpoint are no longer valid after division.
     layout: (name, shape) => (name === head ? null : (weights.layout?.(name, shape) ?? null)),
-    ...(weights.integers && { integers: weights.integers.bind(weights) }),
-    ...(weights.integerPieces && { integerPieces: weights.integerPieces.bind(weights) }),
-    close: () => weights.close(),
-  };
+  });
 }
 
 /** One over the length of each column. */

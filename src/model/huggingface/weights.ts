@@ -111,6 +111,23 @@ export function piecesOf(
   return weights.pieces?.(name, shape) ?? inOnePiece(weights, name, shape);
 }
 
+/** A source over another, of which some is changed. Tasks are not done in other threads, which know of no changes. */
+export function changedWeights(
+  weights: WeightSource,
+  changes: Partial<Omit<WeightSource, 'close'>>,
+): WeightSource {
+  return {
+    get: (name, shape) => weights.get(name, shape),
+    pieces: (name, shape) => piecesOf(weights, name, shape),
+    typeOf: (name) => weights.typeOf?.(name) ?? null,
+    layout: (name, shape) => weights.layout?.(name, shape) ?? null,
+    ...(weights.integers && { integers: weights.integers.bind(weights) }),
+    ...(weights.integerPieces && { integerPieces: weights.integerPieces.bind(weights) }),
+    ...changes,
+    close: () => weights.close(),
+  };
+}
+
 /** A matrix as the only piece of itself. */
 export async function* inOnePiece(
   weights: Pick<WeightSource, 'get'>,

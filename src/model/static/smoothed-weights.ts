@@ -1,4 +1,4 @@
-import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
+import { changedWeights, piecesOf, type WeightSource } from '../huggingface/weights.ts';
 
 /** Factors of the values of a tensor [rows, columns], or [rows]; 1 where left out. */
 export interface TensorFactor {
@@ -14,7 +14,7 @@ export type TensorFactors = ReadonlyMap<string, TensorFactor>;
 /** A checkpoint whose tensors are multiplied by factors. */
 export function smoothedWeights(weights: WeightSource, factors: TensorFactors): WeightSource {
   if (factors.size === 0) return weights;
-  return {
+  return changedWeights(weights, {
     async get(name, shape) {
       const values = await weights.get(name, shape);
       const factor = factors.get(name);
@@ -25,13 +25,9 @@ export function smoothedWeights(weights: WeightSource, factors: TensorFactors): 
       const factor = factors.get(name);
       return factor === undefined ? pieces : multipliedPieces(pieces, factor, widthOf(shape));
     },
-    typeOf: (name) => weights.typeOf?.(name) ?? null,
     // Integers of the checkpoint are no longer valid after multiplication.
     layout: (name, shape) => (factors.has(name) ? null : (weights.layout?.(name, shape) ?? null)),
-    ...(weights.integers && { integers: weights.integers.bind(weights) }),
-    ...(weights.integerPieces && { integerPieces: weights.integerPieces.bind(weights) }),
-    close: () => weights.close(),
-  };
+  });
 }
 
 function widthOf([, ...columns]: readonly number[]): number {
