@@ -22,7 +22,7 @@ import { nativePositionWidth } from '../../src/model/native/position-width.ts';
 import { parseDecoderConfig } from '../../src/model/huggingface/config.ts';
 import { countParameters } from '../../src/model/huggingface/parameter-count.ts';
 import { PRECISIONS, type Precision } from '../../src/model/manifest.ts';
-import { BYTES_PER_WEIGHT, serverBytes } from '../../src/serving/plan/memory.ts';
+import { checkpointBytes, serverBytes } from '../../src/serving/plan/memory.ts';
 import { childrenOf } from '../../test/support/processes.ts';
 import { paddedTokenizer, writeTokenizer } from './cpu-eval/tokenizer.ts';
 import { KNOWN_SHAPES } from './lib/known-shapes.ts';
@@ -45,13 +45,9 @@ const POSITIONS = 8 * 4096;
 
 function sizes(name: string, shape: object) {
   const config = parseDecoderConfig(shape, name);
-  const { vocabSize, hiddenSize, numLayers, numKvHeads, headDim } = config;
+  const { numLayers, numKvHeads, headDim } = config;
   const numWeights = countParameters(config);
-  const numVocabulary = (config.tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize;
-  const weights = (precision: Precision) => {
-    const { layers, vocabulary } = BYTES_PER_WEIGHT[precision];
-    return (numWeights - numVocabulary) * layers + numVocabulary * vocabulary;
-  };
+  const weights = (precision: Precision) => checkpointBytes(config, precision, true);
   const kvBytes = 2 * numLayers * numKvHeads * nativePositionWidth(headDim, 'int8');
   return { numWeights, weights, kvBytes };
 }

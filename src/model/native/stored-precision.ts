@@ -1,8 +1,9 @@
 import type { Precision } from '../manifest.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
+import { matrixBytes } from './layer-bytes.ts';
 import { storedFormat } from './native-format.ts';
-import { partsOf } from '../huggingface/matrix-source.ts';
+import { type MatrixSource, partsOf } from '../huggingface/matrix-source.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 
@@ -15,6 +16,8 @@ export interface StoredPrecision {
   readonly hasOffsets?: boolean;
   /** Such as `4 bits in blocks of 128`; several where layers differ. */
   readonly description: string;
+  /** Memory of the layers' matrices. */
+  readonly bytes: number;
 }
 
 /** Null where not all layers are stored in integers that one precision keeps. */
@@ -24,7 +27,7 @@ export function storedPrecision(
 ): StoredPrecision | null {
   const descriptions = new Set<string>();
   const precisions = new Set<number>();
-  let [isNative, hasOffsets] = [true, false];
+  let [isNative, hasOffsets, bytes] = [true, false, 0];
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const whole of layerMatrices(config, layer)) {
       const isWhole = sharedLayout(weights, whole) !== null;
@@ -34,6 +37,7 @@ export function storedPrecision(
         const bits = layout.keptIn ?? layout.bits;
         precisions.add(bits);
         hasOffsets ||= layout.hasOffsets === true;
+        bytes += bytesOf(source, layout);
         descriptions.add(describe(layout, config.hiddenSize));
         isNative &&= storedFormat(weights, whole, bits) !== null;
       }
@@ -46,7 +50,18 @@ export function storedPrecision(
     isNative,
     hasOffsets,
     description: [...descriptions].join(', '),
+    bytes,
   };
+}
+
+function bytesOf(source: MatrixSource, layout: StoredLayout): number {
+  const { bits, blockSize, hasZeroPoints, hasOffsets = false } = layout;
+  const isRow = blockSize >= source.columns;
+  return matrixBytes(source, {
+    bits,
+    blockSize: isRow ? null : blockSize,
+    hasOffsets: hasOffsets || hasZeroPoints,
+  });
 }
 
 function describe(

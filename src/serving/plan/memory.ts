@@ -4,8 +4,11 @@ import { windowsOf } from '../../engine/process/windows-of.ts';
 import { wholePages } from '../../engine/windows/window-budget.ts';
 import { stateSize } from '../../model/graph/decoder-states.ts';
 import { kvHeads, kvWindows, numKvLayers } from '../../model/graph/layer-kinds.ts';
+import type { DecoderConfig } from '../../model/huggingface/config.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import type { Precision } from '../../model/manifest.ts';
+import { ownLayerBytes } from '../../model/native/layer-bytes.ts';
+import type { StoredPrecision } from '../../model/native/stored-precision.ts';
 import { towerParameters } from '../../model/vision/tower-size.ts';
 import type { Options } from '../../settings/options.ts';
 import type { KernelChoice } from '../choices/kernels.ts';
@@ -17,6 +20,7 @@ import type { EngineLimits } from './engine-limits.ts';
 interface Computed {
   readonly chosen: Pick<ChosenModel, 'decoder'>;
   readonly choice: PrecisionChoice;
+  readonly kernels: Pick<KernelChoice, 'nativeKernels'>;
 }
 
 /** Bytes of a weight with its share of scales. */
@@ -28,7 +32,8 @@ interface WeightBytes {
 
 const INT8: WeightBytes = { layers: 1.06, vocabulary: 1.06 };
 
-export const BYTES_PER_WEIGHT: Readonly<Record<Precision, WeightBytes>> = {
+/** With ONNX Runtime's kernels. */
+const BYTES_PER_WEIGHT: Readonly<Record<Precision, WeightBytes>> = {
   fp32: { layers: 4, vocabulary: 4 },
   fp16: { layers: 2, vocabulary: 2 },
   int8: INT8,
@@ -41,13 +46,16 @@ export const BYTES_PER_WEIGHT: Readonly<Record<Precision, WeightBytes>> = {
 /** Bytes for each value: a step reads one state, and writes another. */
 const BYTES_OF_STATES = 2 * Float32Array.BYTES_PER_ELEMENT;
 
+/** Bytes of a weight of the vocabulary with our own kernels: a row shares a scale, or 32 weights do. */
+const NATIVE_VOCABULARY = { rows: 1.002, blocks: 1.063 };
+
 /** Resident memory of a server without a model: its front, and an engine process beside weights and KV cache. */
-const BASE_BYTES = 338 * 2 ** 20;
+const BASE_BYTES = 332 * 2 ** 20;
 /** The same for each token of the vocabulary: its text in several threads, and its logits. */
-const BYTES_PER_TOKEN_TEXT = 600;
+const BYTES_PER_TOKEN_TEXT = 870;
 
 /**
- * Resident memory of a server beside weights and KV cache, fitted to servers of 135M to 1.2B parameters and
+ * Resident memory of a server beside weights and KV cache, fitted to servers of 135M to 3.2B parameters and
  * vocabularies of 49,152 to 151,936 tokens (`scripts/bench/sizing.ts`).
  */
 export function serverBytes({ vocabSize }: { readonly vocabSize: number }): number {
@@ -58,16 +66,43 @@ export function serverBytes({ vocabSize }: { readonly vocabSize: number }): numb
  * Memory of the weights.
  * @param numParameters of an export, which its graph alone says
  */
-export function weightBytes({ chosen: { decoder }, choice }: Computed, numParameters = 0): number {
+export function weightBytes({ chosen, choice, kernels }: Computed, numParameters = 0): number {
+  const { decoder } = chosen;
+  const { precision, activationDtype, stored = null } = choice;
   // ONNX Runtime computes in float32 then, and keeps weights so.
-  const isWidened = choice.precision === 'fp16' && choice.activationDtype === 'float32';
-  const { layers, vocabulary } = BYTES_PER_WEIGHT[isWidened ? 'fp32' : choice.precision];
-  if (decoder.kind === 'export') return numParameters * layers;
-  const { tieWordEmbeddings, vocabSize, hiddenSize, numLayers, layerInputs } = decoder.config;
+  const isWidened = precision === 'fp16' && activationDtype === 'float32';
+  const kept = isWidened ? 'fp32' : precision;
+  if (decoder.kind === 'export') return numParameters * BYTES_PER_WEIGHT[kept].layers;
+  const isNative = kernels.nativeKernels !== undefined;
+  return checkpointBytes(decoder.config, kept, isNative, stored);
+}
+
+/**
+ * The same of a checkpoint.
+ * @param stored its own integers, where this precision keeps them
+ */
+export function checkpointBytes(
+  config: DecoderConfig,
+  precision: Precision,
+  isNative: boolean,
+  stored: StoredPrecision | null = null,
+): number {
+  const numWeights = weightsOf(config);
+  if (!isNative || precision === 'fp32' || precision === 'fp16') {
+    const { layers, vocabulary } = BYTES_PER_WEIGHT[precision];
+    return numWeights.layers * layers + numWeights.vocabulary * vocabulary;
+  }
+  const isInBlocks = stored !== null || precision === 'int8-blocks';
+  const ofVocabulary = numWeights.vocabulary * NATIVE_VOCABULARY[isInBlocks ? 'blocks' : 'rows'];
+  return (stored?.bytes ?? ownLayerBytes(config, precision)) + ofVocabulary;
+}
+
+/** Numbers of weights. */
+function weightsOf(config: DecoderConfig): WeightBytes {
+  const { tieWordEmbeddings, vocabSize, hiddenSize, numLayers, layerInputs } = config;
   const ofLayers = layerInputs ? layerInputs.vocabSize * layerInputs.width * numLayers : 0;
-  const inVocabulary = (tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize + ofLayers;
-  const inLayers = countParameters(decoder.config) - inVocabulary;
-  return inLayers * layers + inVocabulary * vocabulary;
+  const vocabulary = (tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize + ofLayers;
+  return { vocabulary, layers: countParameters(config) - vocabulary };
 }
 
 /** Memory of all weights of a plan, those of the part that sees included. */
@@ -102,7 +137,6 @@ export function kvCacheBytes(
     options,
     limits,
   }: Computed & {
-    readonly kernels: KernelChoice;
     readonly options: Options<'kvCacheDtype' | 'speculative'>;
     readonly limits: EngineLimits;
   },

@@ -75,22 +75,22 @@ export async function planModel(
   const { precision } = choice;
   const tuning = gpuOf(chosenDevice) ? null : await readTuning({ config, precision });
   const options = withTuning(given, tuning);
-  const asked = engineLimits(options, config, chosenDevice, {
-    numModels,
-    weightBytes: allWeightBytes({ chosen, choice, options }),
-  });
-  const { prefixTier, warning } = await usableTier(asked.prefixTier ?? null);
-  const limits = { ...asked, prefixTier };
-  const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
   const hears = kind === 'buildable' && config.crossPositions !== undefined;
-  if (hears) requireHearing(options);
-  const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
   const kernels = await resolveKernels(options, {
     ...choice,
     model: kind,
     hears,
     device: chosenDevice.device.name,
   });
+  const asked = engineLimits(options, config, chosenDevice, {
+    numModels,
+    weightBytes: allWeightBytes({ chosen, choice, kernels, options }),
+  });
+  const { prefixTier, warning } = await usableTier(asked.prefixTier ?? null);
+  const limits = { ...asked, prefixTier };
+  const attention = resolveAttention(options.attention, chosenDevice, choice.activationDtype, kind);
+  if (hears) requireHearing(options);
+  const calibrate = calibrationFile(given.calibrate, [precision], chosen.text);
   const warnings = warning === null ? [] : [warning];
   const how = { limits, choice, kernels, calibrate, attention, tuning, warnings };
   const withLora = takesLora(need, kind, chosenDevice, precision, hears);

@@ -30,8 +30,8 @@ test('a shape is measured in each precision, and fits or does not', async () => 
   expect(problem).toBeNull();
   expect(report).toContain('llama, 134.5M parameters');
   expect(report).toContain('of up to 1024 tokens');
-  // 338 MiB, and 600 bytes for each of 49,152 tokens, rounded up.
-  expect(report).toContain('a server without a model takes 367 MiB');
+  // 332 MiB, and 870 bytes for each of 49,152 tokens, rounded up.
+  expect(report).toContain('a server without a model takes 373 MiB');
   // 30 layers x 2 x 3 heads x 64 values x 4 bytes x 1024.
   expect(rowOf(report, 'fp32')).toEqual(['fp32 *', '514 MiB', '45 MiB', expect.any(String)]);
   expect(rowOf(report, 'int8')?.[1]).toBe('136 MiB');

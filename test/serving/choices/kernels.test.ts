@@ -78,7 +78,7 @@ describe('--kernels', () => {
   });
 
   it("takes ONNX Runtime's for integers that ours have not, unless ours are asked for", async () => {
-    const stored = { precision: 'int4', description: '4 bits in blocks of 16' } as const;
+    const stored = { precision: 'int4', description: '4 bits in blocks of 16', bytes: 1 } as const;
     const other = { precision: 'int4', stored: { ...stored, isNative: false } } as const;
     const { nativeKernels, description } = await choose({}, other);
     expect(nativeKernels).toBeUndefined();

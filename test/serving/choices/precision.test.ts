@@ -94,6 +94,7 @@ describe('a checkpoint of integers', () => {
     precision: 'int4',
     isNative: false,
     description: '4 bits in blocks of 32',
+    bytes: 1,
   } as const;
 
   test('is kept where nothing else is asked for, whatever the CPU', () => {
