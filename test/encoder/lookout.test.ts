@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadModel } from '../../src/serving/in-process/load-model.ts';
+import { orLong } from '../support/long-runs.ts';
 import { temporaryCache } from '../support/temporary-cache.ts';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/lookout', import.meta.url));
@@ -52,9 +53,10 @@ describe('lookout', () => {
   });
 
   it('reads nearly all drawings in int8', async () => {
-    const said = await answers('int8', drawings);
-    const wrong = drawings.filter(({ answer }, at) => said[at] !== answer);
     expect(drawings).toHaveLength(60);
-    expect(wrong.length, JSON.stringify(wrong)).toBeLessThan(6);
+    const asked = drawings.slice(0, orLong(20, 60));
+    const said = await answers('int8', asked);
+    const wrong = asked.filter(({ answer }, at) => said[at] !== answer);
+    expect(wrong.length, JSON.stringify(wrong)).toBeLessThan(asked.length / 10);
   });
 });

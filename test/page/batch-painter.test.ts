@@ -39,7 +39,7 @@ const palette: Palette = {
 /** Pixels of a millisecond. */
 const SCALE = 0.4;
 
-/** What words are drawn with, which leave nothing here. */
+/** Methods that words are drawn with, which leave nothing here. */
 const WORDS = {
   fillText: () => {},
   measureText: () => ({ width: 10 }),

@@ -153,7 +153,7 @@ describe('an int8 KV cache', () => {
     for (let step = 0; engine.hasWork; step++) {
       engine.step();
       // Asking the system takes longer than a step.
-      if (step % orLong(4, 1) === 0) peak = Math.max(peak, residentCacheBytes() - before);
+      if (step % orLong(16, 1) === 0) peak = Math.max(peak, residentCacheBytes() - before);
     }
     decoder.release();
     const logitsBytes = 8 * 4096 * 4;

@@ -116,7 +116,8 @@ const textOf = (outputs: readonly TokenOutput[]) =>
   outputs.map(({ tokenId, finishReason }) => `${tokenId} ${finishReason}`);
 
 /** That each text, cut off somewhere, goes on as it did. */
-async function expectTheSameRest(requests: readonly EngineRequest[], source: Speculative) {
+async function expectTheSameRest(all: readonly EngineRequest[], source: Speculative) {
+  const requests = all.slice(0, orLong(3, all.length));
   const whole = await run(requests, source);
   const resumed = requests.map((request, id) => {
     const tokenIds = (whole.outputs[id] ?? []).slice(0, 5 + id).map(({ tokenId }) => tokenId);

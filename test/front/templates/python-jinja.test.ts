@@ -1,4 +1,4 @@
-/** What Transformers 5.19 renders of the same texts: Jinja's filters and Python's methods that templates may use. */
+/** Jinja's filters and Python's methods that templates may use, as Transformers 5.19 renders them. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PythonJinja } from '../../../src/front/templates/python-jinja.ts';
 

@@ -24,7 +24,7 @@ const TEXT = {
 
 async function isTied(head: Float32Array | null, isTiedBySaying = true): Promise<boolean> {
   const folder = await temporaryDirectory();
-  // What Transformers 5 writes of a Mistral Small 3.1 that it loaded.
+  // Names that Transformers 5 writes for a Mistral Small 3.1 that it loaded.
   const config = {
     model_type: 'mistral3',
     tie_word_embeddings: isTiedBySaying,

@@ -1,4 +1,4 @@
-/** What strangers give for a model in GGUF: each is told what it is, and what helps. */
+/** Files that strangers give for a model in GGUF: each is told what it is, and what helps. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What files of published models say, or leave out, that tiny checkpoints do not. */
+/** Fields that files of published models have, or leave out, and tiny checkpoints do not. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -210,7 +210,7 @@ test('a folder of this machine is searched by the same rule', async () => {
   await expect(localModelFolder(two, onCpu().pick)).rejects.toThrow(
     `${two} has several ONNX exports (llama-fp16, phi-int4): name one of them, as ${join(two, 'llama-fp16')}`,
   );
-  // What the folder has itself comes first.
+  // The folder's own files come first.
   await writeFile(join(folder, 'genai_config.json'), GENAI);
   expect(await localModelFolder(folder, onCpu().pick)).toBe(folder);
   await rm(folder, { recursive: true });

@@ -20,7 +20,7 @@ function weightsOf(layout: StoredLayout | null): WeightSource {
   };
 }
 
-/** What packed matrices of all layers take. */
+/** Bytes of the packed matrices of all layers. */
 function packedLayers(
   { numLayers }: DecoderConfig,
   weights: WeightSource,

@@ -134,7 +134,7 @@ function rowsOf(
 ): StoredIntegers {
   const part = <T extends Uint8Array | Float32Array>(all: T): T => {
     const width = all.length / rows;
-    // Of its own, as pieces of files are.
+    // A buffer of its own, as pieces of files have.
     return all.slice(first * width, end * width) as T;
   };
   return {

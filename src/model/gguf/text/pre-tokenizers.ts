@@ -79,7 +79,7 @@ const TABLE: readonly (readonly [PreTokenizer, readonly string[]])[] = [
   [{ ...patterned(THREE_DIGITS, words(String.raw`\p{N}+`)), ignoreMerges: true }, ['minicpm5']],
 ];
 
-/** What converters write that know no other name. */
+/** Name that converters write where they know no other. */
 const DEFAULT = 'default';
 
 /** By `tokenizer.ggml.pre`: patterns of the models' own tokenizer.json, names as llama.cpp gives them. */
