@@ -1,5 +1,5 @@
 /**
- * What LoRA adapters that requests pick cost a step: 16 texts that decode, with 0, 1, 4 and 8 different
+ * Cost to a step of LoRA adapters that requests pick: 16 texts that decode, with 0, 1, 4 and 8 different
  * random adapters of rank 16 for all linear layers, beside the model without room for any, and with one
  * merged. Then whether texts of 8 adapters in one batch are what each is alone.
  * `npx tsx scripts/bench/adapters.ts [folder or preset] [precision] [native or onnxruntime]`

@@ -1,5 +1,5 @@
 /**
- * What dynamic batching does for a text encoder: texts one by one, in batches of a fixed window, and as
+ * Gain of dynamic batching for a text encoder: texts one by one, in batches of a fixed window, and as
  * the server does it by default, over the same process and the same texts.
  *
  *   npx tsx scripts/bench/batching.ts --model FOLDER [--precision fp32] [--clients 32] [--seconds 8]

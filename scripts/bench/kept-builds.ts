@@ -1,5 +1,5 @@
 /**
- * What a kept build saves at a start: from a server's process to its being ready, with an empty cache folder
+ * Time that a kept build saves at a start: from a server's process to its being ready, with an empty cache folder
  * and with what that start has left there. Cases take turns. The CPU time is that of the server and its
  * engine until then, which other work on the machine changes less.
  *

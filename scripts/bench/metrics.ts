@@ -1,5 +1,5 @@
 /**
- * What a scrape of /metrics costs the front: `npx tsx scripts/bench/metrics.ts`. Each makes its page,
+ * Cost of a scrape of /metrics to the front: `npx tsx scripts/bench/metrics.ts`. Each makes its page,
  * or, as an endpoint picker's, comes every 50 ms and mostly finds one. `metrics-under-load.ts` asks a
  * server.
  */

@@ -1,5 +1,5 @@
 /**
- * What the steps of `chairlift optimize` and the precisions cost and give: variants of a model, each made
+ * Costs and gains of the steps of `chairlift optimize` and of precisions: variants of a model, each made
  * and measured with evaluation data, and all of them timed in turns, as `eval --compare` does it.
  *
  *   npx tsx scripts/bench/optimize.ts [--model models/summit] [--data FILE] [--variants mlp,gptq]

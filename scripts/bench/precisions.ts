@@ -1,5 +1,5 @@
 /**
- * What each precision costs and gives: speed, memory and file size on the SmolLM2-135M shape
+ * Costs and gains of each precision: speed, memory and file size on the SmolLM2-135M shape
  * (random weights) with one stream and a full batch, accuracy on summit and its test data; then
  * int8 compared with int8-static, whose activations have constant scales, by our own kernels and by ONNX
  * Runtime's, with the other precisions of our own kernels, and with the 8-bit operator that has one

@@ -1,5 +1,5 @@
 /**
- * What the step stream (/admin/steps) costs, unwatched and watched, each next to the other in one run:
+ * Cost of the step stream (/admin/steps), unwatched and watched, each next to the other in one run:
  *
  *   npx tsx scripts/bench/step-stream.ts [--rounds 15] [--streams 1,8,32] [--watchers 1,16]
  *

@@ -1,5 +1,5 @@
 /**
- * What grammars cost: step times of an engine whose rows are all free, half constrained, and all
+ * Cost of grammars: step times of an engine whose rows are all free, half constrained, and all
  * constrained by a JSON schema, in turns in one process; then a count of texts generated at
  * temperature 1 over twenty schemas that parse and validate.
  *

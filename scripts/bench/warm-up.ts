@@ -1,5 +1,5 @@
 /**
- * What a model's warm-up is worth: the time to the first token of the first request, and of the tenth,
+ * Worth of a model's warm-up: the time to the first token of the first request, and of the tenth,
  * with each of its modes, and what it adds to the start. Modes take turns.
  *
  *   npm run build && npx tsx scripts/bench/warm-up.ts [--model smollm2-135m --random-weights 1] [--rounds 3]

@@ -1,5 +1,5 @@
 /**
- * What each format costs a real model: its perplexity, how often it thinks the same token the next one
+ * Cost of each format to a real model: its perplexity, how often it thinks the same token the next one
  * as fp32 does, and how far its probabilities are from fp32's (Kullback-Leibler divergence, in nats).
  *
  *   npx tsx scripts/real-models/accuracy.ts [--formats int8/native/float16,int4/onnxruntime/float32]

@@ -1,5 +1,5 @@
 /**
- * What llama.cpp's tokenizer makes of 10,000 texts, as hashes in a fixture, for the tests to compare
+ * Tokens that llama.cpp's tokenizer makes of 10,000 texts, as hashes in a fixture, for the tests to compare
  * with: `npx tsx scripts/real-models/llama-tokens.ts <fixture.json>`, after `npm ci` in
  * scripts/bench/peers, which has llama.cpp as a package.
  */
