@@ -116,7 +116,7 @@ describe.each(everyOrLong(2, CASES))('$name', ({ name, precision, forms, typeOf,
     const description = forms.join(', ');
     const hasOffsets = description.includes('offsets');
     const expectedPrecision = { precision, isNative: true, hasOffsets, description };
-    expect((await inspectGguf(path)).stored).toEqual(expectedPrecision);
+    expect((await inspectGguf(path)).stored).toMatchObject(expectedPrecision);
     const source = { kind: 'folder', path } as const;
     const model = await build(path, precision, 'onnxruntime');
     const changes = await compareWeights(source, model, { withErrors: true });
