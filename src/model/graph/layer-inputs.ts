@@ -7,6 +7,7 @@ import { cast, floatInitializer, scalar } from '../quantize/float-matrix.ts';
 import { emitActivation } from './activation.ts';
 import type { DecoderOps } from './decoder-ops.ts';
 import type { ResidualSum } from './decoder-values.ts';
+import { type MatrixSource, tableSource } from '../huggingface/matrix-source.ts';
 import type { LinearInput, LinearLayer } from './linear.ts';
 import { splitColumns } from './recurrence.ts';
 import { emitRmsNorm } from './rms-norm.ts';
@@ -32,6 +33,14 @@ export function layerInputLayers(config: DecoderConfig, layer: number): LayerInp
     gate: linear('gate', names.gate, hiddenSize, layerInputs.width),
     output: linear('output', names.output, layerInputs.width, hiddenSize),
   };
+}
+
+/** Table [vocab, layers * width] of the second embedding; null where layers read the hidden state alone. */
+export function layerInputTable(config: DecoderConfig): MatrixSource | null {
+  const { layerInputs, numLayers } = config;
+  if (layerInputs === undefined) return null;
+  const { vocabSize, width } = layerInputs;
+  return tableSource(namesOf(config).embedding, [vocabSize, numLayers * width]);
 }
 
 /**

@@ -3,6 +3,7 @@ import { BlockMatrix } from '../quantize/block-matrix.ts';
 import { castToActivations } from '../quantize/float-matrix.ts';
 import { makeMatrix } from '../quantize/make-matrix.ts';
 import type { BlockFormat, FloatFormat } from '../quantize/weight-format.ts';
+import { tableSource } from '../huggingface/matrix-source.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 
 /** A matrix [vocab, hidden]: the token embedding, the LM head, or both at once when they are tied. */
@@ -21,11 +22,10 @@ export function vocabularyMatrix(
   graph: GraphBuilder,
   weights: WeightSource,
   tensor: string,
-  [vocabSize, hiddenSize]: readonly [vocab: number, hidden: number],
+  shape: readonly [vocab: number, hidden: number],
   format: FloatFormat | BlockFormat,
 ): VocabularyMatrix {
-  const name = `${tensor}.weight`;
-  const source = { name: tensor, tensors: [{ name, rows: vocabSize }], columns: hiddenSize };
+  const source = tableSource(tensor, shape);
   if (format.kind === 'blocks') {
     const matrix = new BlockMatrix(graph, weights, source, format);
     return {
@@ -33,9 +33,8 @@ export function vocabularyMatrix(
       project: (hidden, logits) => matrix.multiply(logits, hidden),
     };
   }
-  const shape = [vocabSize, hiddenSize];
   const { type } = format;
-  const stored = graph.initializer(name, type, shape, async () => {
+  const stored = graph.initializer(`${tensor}.weight`, type, shape, async () => {
     return (await makeMatrix(weights, { kind: 'floats', source, type, isTransposed: false }))
       .values;
   });

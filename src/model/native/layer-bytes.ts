@@ -24,15 +24,10 @@ export function ownLayerBytes(config: DecoderConfig, precision: NativePrecision)
 /** Bytes of a matrix: float32 scales of rows, float16 scales and offsets of blocks. */
 export function matrixBytes(
   source: MatrixSource,
-  { bits, blockSize, hasOffsets }: Pick<NativeFormat, 'bits' | 'hasOffsets'> & BlockSize,
+  { bits, blockSize, hasOffsets }: Omit<NativeFormat, 'isStored'>,
 ): number {
   const rows = rowsOf(source);
   const numWeights = rows * source.columns;
   const scales = blockSize === null ? 4 * rows : (2 * numWeights) / blockSize;
   return (numWeights * bits) / 8 + scales * (hasOffsets ? 2 : 1);
-}
-
-interface BlockSize {
-  /** Weights of a row that share a scale; null for all of them. */
-  readonly blockSize: number | null;
 }

@@ -12,7 +12,9 @@ import { type LinearInput, type LinearLayer, loadBias, matrixOf } from '../graph
 import type { NumberFormats } from '../graph/number-formats.ts';
 import { emitRmsNorm } from '../graph/rms-norm.ts';
 import { vocabularyMatrix } from '../graph/vocabulary-matrix.ts';
+import { lmHeadSource } from '../graph/vocabulary-sources.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
+import { tableSource } from '../huggingface/matrix-source.ts';
 import type { WeightSource } from '../huggingface/weights.ts';
 import { declareBest, emitBest, WANTS_LOGITS } from './best.ts';
 import { NativeAdapters } from './native-adapters.ts';
@@ -47,8 +49,7 @@ export class NativeOps extends DecoderOps {
   }
 
   override rowsOf(...[tensor, shape, tokenIds, prefix]: Parameters<DecoderOps['rowsOf']>): string {
-    const [rows, columns] = shape;
-    const source = { name: tensor, tensors: [{ name: `${tensor}.weight`, rows }], columns };
+    const source = tableSource(tensor, shape);
     const stored = storedFormat(this.weights, source);
     if (stored !== null) {
       const matrix = addNativeMatrix(this.graph, this.weights, source, stored);
@@ -128,10 +129,7 @@ export class NativeOps extends DecoderOps {
 
   #lmHead(): NativeMatrix {
     if (this.#head !== undefined) return this.#head;
-    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.config;
-    const { embedding, lmHead } = family.tensors;
-    const tensors = [{ name: `${tieWordEmbeddings ? embedding : lmHead}.weight`, rows: vocabSize }];
-    const source = { name: 'lm_head', tensors, columns: hiddenSize };
+    const source = lmHeadSource(this.config);
     const format = headFormat(this.weights, source, this.#precision);
     this.#head = addNativeMatrix(this.graph, this.weights, source, format);
     return this.#head;

@@ -3,9 +3,10 @@ import type { DecoderConfig } from '../huggingface/config.ts';
 import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
 import { matrixBytes } from './layer-bytes.ts';
 import { storedFormat } from './native-format.ts';
-import { type MatrixSource, partsOf } from '../huggingface/matrix-source.ts';
+import { partsOf } from '../huggingface/matrix-source.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
+import { vocabularySources } from '../graph/vocabulary-sources.ts';
 
 /** The integers that a checkpoint's layers are stored in, which a build of this precision keeps. */
 export interface StoredPrecision {
@@ -16,7 +17,7 @@ export interface StoredPrecision {
   readonly hasOffsets?: boolean;
   /** Such as `4 bits in blocks of 128`; several where layers differ. */
   readonly description: string;
-  /** Memory of the layers' matrices. */
+  /** Memory of all matrices with our own kernels, the vocabulary's included; of no use where these have no such weights. */
   readonly bytes: number;
 }
 
@@ -26,25 +27,30 @@ export function storedPrecision(
   weights: WeightSource,
 ): StoredPrecision | null {
   const descriptions = new Set<string>();
-  const precisions = new Set<number>();
+  const precisions = new Set<4 | 8>();
   let [isNative, hasOffsets, bytes] = [true, false, 0];
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const whole of layerMatrices(config, layer)) {
       const isWhole = sharedLayout(weights, whole) !== null;
+      const bits = new Set<4 | 8>();
       for (const source of isWhole ? [whole] : partsOf(whole)) {
         const layout = sharedLayout(weights, source);
         if (layout === null) return null;
-        const bits = layout.keptIn ?? layout.bits;
-        precisions.add(bits);
+        bits.add(layout.keptIn ?? layout.bits);
         hasOffsets ||= layout.hasOffsets === true;
-        bytes += bytesOf(source, layout);
         descriptions.add(describe(layout, config.hiddenSize));
-        isNative &&= storedFormat(weights, whole, bits) !== null;
       }
+      for (const each of bits) precisions.add(each);
+      const format = storedFormat(weights, whole, [...bits][0]);
+      isNative &&= format !== null;
+      bytes += format === null ? 0 : matrixBytes(whole, format);
     }
   }
   const [bits] = precisions;
   if (precisions.size !== 1) return null;
+  for (const source of vocabularySources(config)) {
+    bytes += matrixBytes(source, storedFormat(weights, source) ?? OWN_VOCABULARY);
+  }
   return {
     precision: bits === 4 ? 'int4' : 'int8',
     isNative,
@@ -54,15 +60,8 @@ export function storedPrecision(
   };
 }
 
-function bytesOf(source: MatrixSource, layout: StoredLayout): number {
-  const { bits, blockSize, hasZeroPoints, hasOffsets = false } = layout;
-  const isRow = blockSize >= source.columns;
-  return matrixBytes(source, {
-    bits,
-    blockSize: isRow ? null : blockSize,
-    hasOffsets: hasOffsets || hasZeroPoints,
-  });
-}
+/** Form of embeddings and LM heads that are floats beside layers of integers. */
+const OWN_VOCABULARY = { bits: 8, blockSize: 32, hasOffsets: false } as const;
 
 function describe(
   { bits, blockSize, hasZeroPoints, hasOffsets, order }: StoredLayout,

@@ -47,7 +47,8 @@ const BYTES_PER_WEIGHT: Readonly<Record<Precision, WeightBytes>> = {
 const BYTES_OF_STATES = 2 * Float32Array.BYTES_PER_ELEMENT;
 
 /** Bytes of a weight of the vocabulary with our own kernels: a row shares a scale, or 32 weights do. */
-const NATIVE_VOCABULARY = { rows: 1.002, blocks: 1.063 };
+const VOCABULARY_IN_ROWS = 1.002;
+const VOCABULARY_IN_BLOCKS = 1.063;
 
 /** Resident memory of a server without a model: its front, and an engine process beside weights and KV cache. */
 const BASE_BYTES = 332 * 2 ** 20;
@@ -88,13 +89,13 @@ export function checkpointBytes(
   stored: StoredPrecision | null = null,
 ): number {
   const numWeights = weightsOf(config);
+  if (isNative && stored?.isNative) return stored.bytes;
   if (!isNative || precision === 'fp32' || precision === 'fp16') {
     const { layers, vocabulary } = BYTES_PER_WEIGHT[precision];
     return numWeights.layers * layers + numWeights.vocabulary * vocabulary;
   }
-  const isInBlocks = stored !== null || precision === 'int8-blocks';
-  const ofVocabulary = numWeights.vocabulary * NATIVE_VOCABULARY[isInBlocks ? 'blocks' : 'rows'];
-  return (stored?.bytes ?? ownLayerBytes(config, precision)) + ofVocabulary;
+  const perWeight = precision === 'int8-blocks' ? VOCABULARY_IN_BLOCKS : VOCABULARY_IN_ROWS;
+  return ownLayerBytes(config, precision) + numWeights.vocabulary * perWeight;
 }
 
 /** Numbers of weights. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { layerMatrices } from '../../../src/model/graph/layer-matrices.ts';
+import { lmHeadSource } from '../../../src/model/graph/vocabulary-sources.ts';
 import { type DecoderConfig, parseDecoderConfig } from '../../../src/model/huggingface/config.ts';
 import { PRESETS } from '../../../src/model/huggingface/presets.ts';
 import type { StoredLayout, WeightSource } from '../../../src/model/huggingface/weights.ts';
@@ -50,6 +51,9 @@ describe('bytes of layers, known before they are built', () => {
   ] as const)('are those of integers that are kept, as of %s', (_name, layout) => {
     const weights = weightsOf(layout);
     const stored = storedPrecision(config, weights);
-    expect(stored?.bytes).toBe(packedLayers(config, weights, 'int4'));
+    const source = lmHeadSource(config);
+    const format = nativeFormat(weights, source, 'int4', config.numLayers);
+    const lmHead = packedBytes({ kind: 'native', source, isGated: false, ...format });
+    expect(stored?.bytes).toBe(packedLayers(config, weights, 'int4') + lmHead);
   });
 });
