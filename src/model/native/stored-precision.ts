@@ -17,7 +17,7 @@ export interface StoredPrecision {
   readonly hasOffsets?: boolean;
   /** Such as `4 bits in blocks of 128`; several where layers differ. */
   readonly description: string;
-  /** Memory of all matrices with our own kernels, the vocabulary's included; of no use where these have no such weights. */
+  /** Memory of all matrices with our own kernels, the vocabulary's included; too little unless `isNative`. */
   readonly bytes: number;
 }
 
