@@ -88,8 +88,8 @@ export function checkpointBytes(
   isNative: boolean,
   stored: StoredPrecision | null = null,
 ): number {
-  const numWeights = weightsOf(config);
   if (isNative && stored?.isNative) return stored.bytes;
+  const numWeights = weightsOf(config);
   if (!isNative || precision === 'fp32' || precision === 'fp16') {
     const { layers, vocabulary } = BYTES_PER_WEIGHT[precision];
     return numWeights.layers * layers + numWeights.vocabulary * vocabulary;
@@ -98,8 +98,8 @@ export function checkpointBytes(
   return ownLayerBytes(config, precision) + numWeights.vocabulary * perWeight;
 }
 
-/** Numbers of weights. */
-function weightsOf(config: DecoderConfig): WeightBytes {
+/** Numbers of weights, by where they are. */
+function weightsOf(config: DecoderConfig): Record<keyof WeightBytes, number> {
   const { tieWordEmbeddings, vocabSize, hiddenSize, numLayers, layerInputs } = config;
   const ofLayers = layerInputs ? layerInputs.vocabSize * layerInputs.width * numLayers : 0;
   const vocabulary = (tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize + ofLayers;
