@@ -3,10 +3,10 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * CPU cores that this process may keep busy, at least 1: physical ones that it may run on, and no more
- * than its container's quota pays for. Two threads of a core share its multipliers, and threads beyond
- * the quota get the whole process stopped until its next period. Where the system does not say
- * (anything but Linux), all logical cores.
+ * CPU cores that this process may keep busy, at least 1: physical ones that it may run on, efficiency cores
+ * aside, and no more than its container's quota pays for. Two threads of a core share its multipliers, a step
+ * waits for its slowest thread, and threads beyond the quota get the whole process stopped until its next period.
+ * Where the system does not say (anything but Linux), all logical cores.
  * @param root of the file system; for tests
  */
 export function usableCores(root = '/'): number {
@@ -15,7 +15,7 @@ export function usableCores(root = '/'): number {
 }
 
 export interface CoreLimits {
-  /** Physical cores that this process may run on; logical ones where the system does not say. */
+  /** Physical cores that this process may run on, the fast ones; logical ones where the system does not say. */
   readonly cores: number;
   /** Cores' worth of time that its container pays for; Infinity without a limit. */
   readonly quota: number;
@@ -30,10 +30,27 @@ export function coreLimits(root = '/'): CoreLimits {
 function physicalCores(root: string): number | null {
   const allowed = /^Cpus_allowed_list:\s*(\S+)$/m.exec(read(root, 'proc/self/status') ?? '')?.[1];
   if (allowed === undefined) return null;
-  const siblings = parseList(allowed).map((cpu) =>
+  const siblings = fastCores(root, parseList(allowed)).map((cpu) =>
     read(root, `sys/devices/system/cpu/cpu${cpu}/topology/thread_siblings_list`),
   );
   return siblings.includes(null) ? null : new Set(siblings).size;
+}
+
+/** Logical cores without efficiency cores, where there are faster ones among them. */
+function fastCores(root: string, cpus: readonly number[]): readonly number[] {
+  // Intel's hybrid CPUs list their performance cores.
+  const listed = read(root, 'sys/devices/cpu_core/cpus');
+  if (listed !== null) {
+    const performance = new Set(parseList(listed));
+    const fast = cpus.filter((cpu) => performance.has(cpu));
+    return fast.length > 0 ? fast : cpus;
+  }
+  // Arm's cores say what they do, the fastest 1,024; little ones are below 400.
+  const capacities = cpus.map((cpu) =>
+    Number(read(root, `sys/devices/system/cpu/cpu${cpu}/cpu_capacity`) ?? NaN),
+  );
+  const most = Math.max(...capacities);
+  return Number.isNaN(most) ? cpus : cpus.filter((_, at) => (capacities[at] ?? 0) >= most / 2);
 }
 
 /** Such as `0-3,8`. */

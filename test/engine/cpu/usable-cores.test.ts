@@ -66,3 +66,24 @@ it('is one for a quota of less', () => {
 it('takes all logical cores where nothing is said', () => {
   expect(usableCores(fileSystem({}))).toBe(availableParallelism());
 });
+
+it('leaves out the efficiency cores of Intel', () => {
+  const hybrid = {
+    'sys/devices/cpu_core/cpus': '0-1,4-5\n',
+    'sys/devices/cpu_atom/cpus': '2-3,6-7\n',
+  };
+  expect(usableCores(machine('0-7', hybrid))).toBe(2);
+  expect(usableCores(machine('1-3', hybrid))).toBe(1);
+  // Nothing else is allowed.
+  expect(usableCores(machine('2-3', hybrid))).toBe(2);
+});
+
+it('leaves out the little cores of Arm', () => {
+  const capacities = [1024, 1024, 250, 250, 1024, 870, 250, 250];
+  const big = capacities.map((capacity, cpu) => [
+    `sys/devices/system/cpu/cpu${cpu}/cpu_capacity`,
+    `${capacity}\n`,
+  ]);
+  expect(usableCores(machine('0-7', Object.fromEntries(big)))).toBe(2);
+  expect(usableCores(machine('2-3', Object.fromEntries(big)))).toBe(2);
+});
