@@ -18,6 +18,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { textOf, type Word, writeAgentModel } from './lib/agent-model.ts';
 import { machineShape } from './lib/machine.ts';
+import { type NamedServer, namedServers } from './lib/named-servers.ts';
 import { startServer } from './lib/server-process.ts';
 import { type StreamedChat, streamChat } from './lib/streamed-chat.ts';
 import { median, printTable } from './lib/table.ts';
@@ -85,14 +86,13 @@ function ttftsOf(conversations: readonly StreamedChat[][]): [number, number, num
 }
 
 /** Servers that run already; of prompts' tokens what they say that they computed, NaN if they do not say it. */
-async function compareServers(servers: readonly string[]): Promise<void> {
+async function compareServers(servers: readonly NamedServer[]): Promise<void> {
   // Servers close what is idle while another has its turn.
   const agent = new Agent();
   const words = WORDS.map((text) => ({ text: ` ${text}` }));
   const all = new Map<string, StreamedChat[][]>();
   for (let round = 0; round < rounds; round++) {
-    for (const server of servers) {
-      const [name = '', url = ''] = server.split(/=(.*)/);
+    for (const { name, url } of servers) {
       const turnsOf = await loop(url, agent, words, round, { temperature: 0 });
       all.set(name, [...(all.get(name) ?? []), turnsOf]);
     }
@@ -118,7 +118,7 @@ const WORDS =
   );
 
 if (values.server.length > 0) {
-  await compareServers(values.server);
+  await compareServers(namedServers(values.server));
   process.exit();
 }
 

@@ -11,6 +11,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { machineShape } from './lib/machine.ts';
+import { namedServers } from './lib/named-servers.ts';
 import { type BenchPrompt, speculativePrompts } from './lib/speculative-prompts.ts';
 import { printTable } from './lib/table.ts';
 
@@ -23,10 +24,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '2' },
   },
 });
-const servers = values.server.map((each) => {
-  const [name = '', url = ''] = each.split(/=(.*)/);
-  return { name, url };
-});
+const servers = namedServers(values.server);
 if (servers.length === 0) throw new Error('--server NAME=URL is missing');
 
 const answer = z.object({ usage: z.object({ completion_tokens: z.number() }) });
