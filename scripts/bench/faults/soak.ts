@@ -13,6 +13,7 @@
  * random at that share of the rate which as many clients reached in the first two minutes, as long as it takes.
  */
 import { writeFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { metric, post, stream } from '../../../test/support/http-client.ts';
@@ -150,7 +151,7 @@ await server.stop();
 const isCounted = after.finishedByMetrics === seen.finished + 1;
 const drifts = drift(minutes.all);
 const title =
-  `${values.model}, ${values.precision}, ${values.minutes} minutes, ` +
+  `${basename(values.model)}, ${values.precision}, ${values.minutes} minutes, ` +
   (rate === null ? `${numClients} clients` : `${rate.toFixed(2)} requests/s`);
 if (values.svg !== undefined)
   await writeFile(values.svg, plotSoak(title, machineShape(), minutes.all));
