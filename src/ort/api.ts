@@ -85,6 +85,7 @@ const SIGNATURES = {
   ReleaseThreadingOptions: unchecked(122, ['ptr']),
   SetGlobalIntraOpNumThreads: checked(147, ['ptr', 'int']),
   SetGlobalInterOpNumThreads: checked(148, ['ptr', 'int']),
+  SetGlobalSpinControl: checked(149, ['ptr', 'int']),
   CreateEnvWithGlobalThreadPools: checked(119, ['int', 'str', 'ptr'], 'ptr'),
 
   CreateArenaCfgV2: checked(164, ['strings', 'memory', 'size'], 'ptr'),
