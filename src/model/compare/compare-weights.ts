@@ -1,11 +1,12 @@
 import type { BuiltModel } from '../manifest.ts';
 import { inspectSource, type ModelSource } from '../build/model-source.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
+import { lmHeadSource } from '../graph/vocabulary-sources.ts';
 import { inRotaryOrder } from '../graph/rotary-order.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
 import { piecesOf, type WeightSource } from '../huggingface/weights.ts';
 import { ModelError } from '../model-error.ts';
-import { type MatrixSource, rowsOf } from '../huggingface/matrix-source.ts';
+import { type MatrixSource, rowsOf, tableSource } from '../huggingface/matrix-source.ts';
 import { type StoredMatrix, storedMatrix } from './stored-matrix.ts';
 import { StoredTensors } from './stored-tensors.ts';
 
@@ -91,20 +92,18 @@ export async function compareWeights(
 function matricesOf(config: DecoderConfig, tensors: StoredTensors) {
   const { family, vocabSize, hiddenSize, tieWordEmbeddings, numLayers } = config;
   const { embedding, lmHead } = family.tensors;
-  const ofVocabulary = (name: string, tensor: string) => ({
-    layer: null,
-    source: { name, tensors: [{ name: `${tensor}.weight`, rows: vocabSize }], columns: hiddenSize },
-  });
+  const ofVocabulary = (source: MatrixSource) => ({ layer: null, source });
+  const table = (tensor: string) => ofVocabulary(tableSource(tensor, [vocabSize, hiddenSize]));
   const layers = Array.from({ length: numLayers }, (_, layer) =>
     layerMatrices(config, layer).map((source) => ({ layer, source })),
   );
-  const head = ofVocabulary('lm_head', tieWordEmbeddings ? embedding : lmHead);
+  const head = ofVocabulary(lmHeadSource(config));
   const suffixes = ['weight_packed8', 'weight_packed4', 'weight_int8', 'weight_blocks', 'weight'];
   const has = (name: string) => suffixes.some((suffix) => tensors.shape(`${name}.${suffix}`));
   const hasHead = has(head.source.name);
   const isInHead = tieWordEmbeddings && hasHead && !has(embedding);
-  const ownEmbedding = isInHead ? [] : [ofVocabulary(embedding, embedding)];
-  const ownHead = hasHead ? [head] : tieWordEmbeddings ? [] : [ofVocabulary(lmHead, lmHead)];
+  const ownEmbedding = isInHead ? [] : [table(embedding)];
+  const ownHead = hasHead ? [head] : tieWordEmbeddings ? [] : [table(lmHead)];
   return [...ownEmbedding, ...layers.flat(), ...ownHead];
 }
 

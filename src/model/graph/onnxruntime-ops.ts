@@ -16,6 +16,7 @@ import type { Addition, Normalized, NormalizedSum, ResidualSum } from './decoder
 import { emitLinear, type LinearInput, type LinearLayer } from './linear.ts';
 import { LiveAdapters } from './live-adapters.ts';
 import type { NumberFormats } from './number-formats.ts';
+import { lmHeadSource } from './vocabulary-sources.ts';
 import { vocabularyMatrix, type VocabularyMatrix } from './vocabulary-matrix.ts';
 
 /** A decoder of ONNX Runtime's operators: norms are nodes, and add what the layer before them gave. */
@@ -112,15 +113,14 @@ export class OnnxRuntimeOps extends DecoderOps {
   }
 
   override project(output: string, { value: hidden }: Normalized): void {
-    const { tieWordEmbeddings, family, vocabSize, hiddenSize } = this.config;
+    const { tieWordEmbeddings, family } = this.config;
     const tensor = tieWordEmbeddings ? family.tensors.embedding : family.tensors.lmHead;
     const format = this.#formats.lmHead;
     if (format.kind === 'rows') {
-      const tensors = [{ name: `${tensor}.weight`, rows: vocabSize }];
       emitRowMatmul(
         this.graph,
         this.weights,
-        { name: 'lm_head', tensors, columns: hiddenSize },
+        lmHeadSource(this.config),
         { output, input: hidden, rowsLike: 'logits_index' },
         this.quantizer,
       );

@@ -1,9 +1,9 @@
 import type { Precision } from '../manifest.ts';
 import type { DecoderConfig } from '../huggingface/config.ts';
-import type { StoredLayout, WeightSource } from '../huggingface/weights.ts';
-import { matrixBytes } from './layer-bytes.ts';
+import type { NativeFormat, StoredLayout, WeightSource } from '../huggingface/weights.ts';
 import { storedFormat } from './native-format.ts';
 import { partsOf } from '../huggingface/matrix-source.ts';
+import { packedBytes } from '../quantize/packed-matrix.ts';
 import { sharedLayout } from '../quantize/stored-blocks.ts';
 import { layerMatrices } from '../graph/layer-matrices.ts';
 import { vocabularySources } from '../graph/vocabulary-sources.ts';
@@ -32,24 +32,25 @@ export function storedPrecision(
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const whole of layerMatrices(config, layer)) {
       const isWhole = sharedLayout(weights, whole) !== null;
-      const bits = new Set<4 | 8>();
+      let bits: 4 | 8 | undefined;
       for (const source of isWhole ? [whole] : partsOf(whole)) {
         const layout = sharedLayout(weights, source);
         if (layout === null) return null;
-        bits.add(layout.keptIn ?? layout.bits);
+        bits = layout.keptIn ?? layout.bits;
+        precisions.add(bits);
         hasOffsets ||= layout.hasOffsets === true;
         descriptions.add(describe(layout, config.hiddenSize));
       }
-      for (const each of bits) precisions.add(each);
-      const format = storedFormat(weights, whole, [...bits][0]);
+      const format = storedFormat(weights, whole, bits);
       isNative &&= format !== null;
-      bytes += format === null ? 0 : matrixBytes(whole, format);
+      bytes += format === null ? 0 : packedBytes({ source: whole, isGated: false, ...format });
     }
   }
   const [bits] = precisions;
   if (precisions.size !== 1) return null;
   for (const source of vocabularySources(config)) {
-    bytes += matrixBytes(source, storedFormat(weights, source) ?? OWN_VOCABULARY);
+    const format = storedFormat(weights, source) ?? OWN_VOCABULARY;
+    bytes += packedBytes({ source, isGated: false, ...format });
   }
   return {
     precision: bits === 4 ? 'int4' : 'int8',
@@ -61,7 +62,12 @@ export function storedPrecision(
 }
 
 /** Form of embeddings and LM heads that are floats beside layers of integers. */
-const OWN_VOCABULARY = { bits: 8, blockSize: 32, hasOffsets: false } as const;
+const OWN_VOCABULARY: NativeFormat = {
+  bits: 8,
+  blockSize: 32,
+  hasOffsets: false,
+  isStored: false,
+};
 
 function describe(
   { bits, blockSize, hasZeroPoints, hasOffsets, order }: StoredLayout,

@@ -17,7 +17,7 @@ import { inOneForm } from './stored-form.ts';
 type PackedTask = Extract<MatrixTask, { kind: 'native' }>;
 
 /** Sizes of what makePacked makes. */
-function sizesOf({ source, isGated, bits, blockSize, hasOffsets }: PackedTask) {
+function sizesOf({ source, isGated, bits, blockSize, hasOffsets }: Omit<PackedTask, 'kind'>) {
   const layout = new PackedLayout(rowsOf(source), source.columns, isGated);
   const { numPlaces, padded } = layout;
   const valueBytes = (numPlaces * padded * bits) / 8;
@@ -28,7 +28,7 @@ function sizesOf({ source, isGated, bits, blockSize, hasOffsets }: PackedTask) {
 }
 
 /** Bytes of what makePacked makes. */
-export function packedBytes(task: PackedTask): number {
+export function packedBytes(task: Omit<PackedTask, 'kind'>): number {
   return sizesOf(task).byteLength;
 }
 

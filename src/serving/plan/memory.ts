@@ -4,7 +4,9 @@ import { windowsOf } from '../../engine/process/windows-of.ts';
 import { wholePages } from '../../engine/windows/window-budget.ts';
 import { stateSize } from '../../model/graph/decoder-states.ts';
 import { kvHeads, kvWindows, numKvLayers } from '../../model/graph/layer-kinds.ts';
+import { vocabularySources } from '../../model/graph/vocabulary-sources.ts';
 import type { DecoderConfig } from '../../model/huggingface/config.ts';
+import { rowsOf } from '../../model/huggingface/matrix-source.ts';
 import { countParameters } from '../../model/huggingface/parameter-count.ts';
 import type { Precision } from '../../model/manifest.ts';
 import { ownLayerBytes } from '../../model/native/layer-bytes.ts';
@@ -100,9 +102,8 @@ export function checkpointBytes(
 
 /** Numbers of weights, by where they are. */
 function weightsOf(config: DecoderConfig): Record<keyof WeightBytes, number> {
-  const { tieWordEmbeddings, vocabSize, hiddenSize, numLayers, layerInputs } = config;
-  const ofLayers = layerInputs ? layerInputs.vocabSize * layerInputs.width * numLayers : 0;
-  const vocabulary = (tieWordEmbeddings ? 1 : 2) * vocabSize * hiddenSize + ofLayers;
+  const tables = vocabularySources(config);
+  const vocabulary = tables.reduce((sum, table) => sum + rowsOf(table) * table.columns, 0);
   return { vocabulary, layers: countParameters(config) - vocabulary };
 }
 

@@ -40,48 +40,38 @@ async function run({ engine, tier }: OpenedEngine, request: EngineRequest) {
   return { bits: bitsOf(outputs), cached: outputs[0]?.numCachedTokens };
 }
 
-const KINDS = [
+const KINDS = everyOrLong(2, [
   ['fp32', 'float32', 'onnxruntime'],
   ['int4', 'int8', 'onnxruntime'],
   ['int8', 'int8', 'native'],
   ['int4', 'float16', 'native'],
   ['int8', 'int4', 'native'],
-] as const;
+] as const);
 
-describe.each(everyOrLong(2, KINDS))(
-  '%s with a cache of %s on %s',
-  (precision, kvCacheDtype, kernels) => {
-    it('a text goes on from memory and from the folder with the bits that it has without them', async () => {
-      const model = await models.get('summit', kvCacheDtype, precision, kernels);
-      const path = await temporaryDirectory();
-      const folder = { path, maxBytes: 2 ** 28, maxAgeMs: 3_600_000 };
-      const first = openEngine({ ...options, model });
-      const expected = await run(first, requestOf(1, 1));
-      first.decoder.release();
-      expect(expected.cached).toBe(0);
+describe.each(KINDS)('%s with a cache of %s on %s', (precision, kvCacheDtype, kernels) => {
+  it('a text goes on from memory and from the folder with the bits that it has without them', async () => {
+    const model = await models.get('summit', kvCacheDtype, precision, kernels);
+    const path = await temporaryDirectory();
+    const folder = { path, maxBytes: 2 ** 28, maxAgeMs: 3_600_000 };
+    const first = openEngine({ ...options, model });
+    const expected = await run(first, requestOf(1, 1));
+    first.decoder.release();
+    expect(expected.cached).toBe(0);
 
-      const opened = openEngine({
-        ...options,
-        model,
-        prefixTier: { memoryBytes: 2 ** 26, folder },
-      });
-      expect(await run(opened, requestOf(1, 1))).toEqual(expected);
-      // Enough others to need all slots: only the tier has it now.
-      for (let id = 2; id <= 9; id++) await run(opened, requestOf(id, id));
-      expect(await run(opened, requestOf(10, 1))).toEqual({ bits: expected.bits, cached: 256 });
-      expect(opened.tier?.stats).toMatchObject({
-        externalPrefixCacheHits: 256,
-        prefixTierErrors: 0,
-      });
-      // Another key's.
-      const other = await run(opened, requestOf(11, 1, 'other'));
-      expect(other).toEqual({ bits: expected.bits, cached: 0 });
-      opened.decoder.release();
+    const opened = openEngine({ ...options, model, prefixTier: { memoryBytes: 2 ** 26, folder } });
+    expect(await run(opened, requestOf(1, 1))).toEqual(expected);
+    // Enough others to need all slots: only the tier has it now.
+    for (let id = 2; id <= 9; id++) await run(opened, requestOf(id, id));
+    expect(await run(opened, requestOf(10, 1))).toEqual({ bits: expected.bits, cached: 256 });
+    expect(opened.tier?.stats).toMatchObject({ externalPrefixCacheHits: 256, prefixTierErrors: 0 });
+    // Another key's.
+    const other = await run(opened, requestOf(11, 1, 'other'));
+    expect(other).toEqual({ bits: expected.bits, cached: 0 });
+    opened.decoder.release();
 
-      const restarted = openEngine({ ...options, model, prefixTier: { memoryBytes: 0, folder } });
-      expect(await run(restarted, requestOf(1, 1))).toEqual({ bits: expected.bits, cached: 256 });
-      expect(await run(restarted, requestOf(2, 1, 'third'))).toMatchObject({ cached: 0 });
-      restarted.decoder.release();
-    });
-  },
-);
+    const restarted = openEngine({ ...options, model, prefixTier: { memoryBytes: 0, folder } });
+    expect(await run(restarted, requestOf(1, 1))).toEqual({ bits: expected.bits, cached: 256 });
+    expect(await run(restarted, requestOf(2, 1, 'third'))).toMatchObject({ cached: 0 });
+    restarted.decoder.release();
+  });
+});

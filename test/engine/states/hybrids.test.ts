@@ -145,7 +145,7 @@ describe.each(MODELS)('%s in %s with a KV cache of %s', (name, precision, kvCach
           expect(got).toEqual(abortAt === Infinity ? expected : expected.slice(0, got.length));
         }
       }),
-      { numRuns: orLong(6, 60) },
+      { numRuns: orLong(10, 60) },
     );
     alone.release();
   });
@@ -172,6 +172,5 @@ it('a third text begins where two others parted, however far apart snapshots are
 });
 
 it('the engines above lost sequences, texts and processes', () => {
-  for (const [what, times] of Object.entries(seen))
-    expect(times, what).toBeGreaterThan(orLong(0, 5));
+  for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(5);
 });

@@ -130,18 +130,15 @@ describe.each([
           expect(got).toEqual(abortAt === Infinity ? expected : expected.slice(0, got.length));
         }
       }),
-      { numRuns: orLong(5, 60) },
+      { numRuns: orLong(9, 60) },
     );
     alone.release();
   });
 });
 
 it('the engines above lost sequences, gave windows back and copied some', () => {
-  // Few texts lose their memory: a short run may see none.
-  const expected = Object.entries(seen).filter(([what]) => orLong(what !== 'preemptions', true));
-  for (const [what, times] of expected) {
+  for (const [what, times] of Object.entries(seen))
     expect(times, what).toBeGreaterThan(orLong(0, 5));
-  }
 });
 
 const long = engineRequest({
