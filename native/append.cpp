@@ -5,6 +5,66 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
+template <class Element>
+static inline void scatter(Element *to, size_t stride, const Element *values, size_t count) {
+  for (size_t i = 0; i < count; i++) to[i * stride] = values[i];
+}
+
+// Writes a head of a position in four bits, padded likewise; see kernels.h.
+__attribute__((noinline)) static void storePacked(const Attention &a, uint8_t *tile, size_t at, bool isKey,
+                                                  const float *values) {
+  const size_t width = a.headWidth(), blocks = divideUp(width, kPair);
+  uint16_t *scales = blockScalesOf(a, tile) + at, *leasts = scales + blocks * kTile;
+  for (size_t block = 0; block < blocks; block++) {
+    const F16 low = load(values + block * kPair);
+    const F16 high = width - block * kPair > kLanes ? load(values + block * kPair + kLanes) : zeros();
+    const float most = largest(larger(low, high)), least = -largest(larger(sub(zeros(), low), sub(zeros(), high)));
+    // Rounded as they will be read.
+    uint16_t halves[kLanes];
+    float rounded[kLanes] = {(most - least) / 15.0f, least};
+    storeHalf(halves, load(rounded));
+    store(rounded, loadHalf(halves));
+    scales[block * kTile] = halves[0];
+    leasts[block * kTile] = halves[1];
+    const F16 inverse = splat(rounded[0] > 0.0f ? 1.0f / rounded[0] : 0.0f), from = splat(rounded[1]);
+    const auto bitsOf = [&](F16 x) {
+      return toFloat(toInt(smaller(larger(mul(sub(x, from), inverse), zeros()), splat(15.0f))));
+    };
+    int8_t bytes[kLanes];
+    storeBytes(bytes, addInt(toInt(fma(bitsOf(high), splat(16.0f), bitsOf(low))), splatInt(-128)));
+    const size_t first = isKey ? block * kLanes * kTile + at : (at * blocks + block) * kLanes;
+    int8_t *to = reinterpret_cast<int8_t *>(tile) + first;
+    scatter(to, isKey ? kTile : 1, bytes, kLanes);
+  }
+}
+
+// Writes a head of a position, padded: a column of its tile if it is a key, a row if it is a value. Not
+// inline: copies of it would make the library larger.
+__attribute__((noinline)) static void storePosition(const Attention &a, uint8_t *tiles, size_t position, bool isKey,
+                          const float *values) {
+  const size_t width = a.headWidth(), at = position % kTile;
+  const size_t first = isKey ? at : at * width, stride = isKey ? kTile : 1;
+  uint8_t *tile = tiles + position / kTile * tileBytes(a);
+  if (a.cacheType == CacheType::kInt4) return storePacked(a, tile, at, isKey, values);
+  if (a.cacheType == CacheType::kFloat32) {
+    scatter(reinterpret_cast<float *>(tile) + first, stride, values, width);
+  } else if (a.cacheType == CacheType::kFloat16) {
+    uint16_t halves[kMaxHeadDim];
+    for (size_t i = 0; i < width; i += kLanes) storeHalf(halves + i, load(values + i));
+    scatter(reinterpret_cast<uint16_t *>(tile) + first, stride, halves, width);
+  } else {
+    I16 most = splatInt(0);
+    for (size_t i = 0; i < width; i += kLanes) most = largerMagnitude(most, load(values + i));
+    const IntegerScale of = integerScale(most);
+    int8_t bytes[kMaxHeadDim];
+    for (size_t i = 0; i < width; i += kLanes) {
+      storeBytes(bytes + i, toIntegers(load(values + i), splat(of.inverse)));
+    }
+    reinterpret_cast<float *>(tile + kTile * width)[at] = of.scale;
+    scatter(reinterpret_cast<int8_t *>(tile) + first, stride, bytes, width);
+  }
+}
+
 // Turns a head, normalized by `factor` and weights if there are any.
 static void turn(const Attention &a, const float *x, const float *norm, float factor, size_t position,
                  float *turned) {

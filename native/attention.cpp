@@ -9,115 +9,6 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-// Takes blocks' results, each relative to its own largest score, into what queries have seen so far: sixteen queries'
-// factors at a time. Not inline: copies of it would make the library larger.
-// @param indexes of the queries among `all` that the blocks' results are of
-__attribute__((noinline)) static void mergeBlocks(const Attention &a, Query *all, const size_t *indexes, size_t count) {
-  alignas(64) float before[kMaxQueries] = {}, added[kMaxQueries] = {};
-  for (size_t i = 0; i < count; i++) {
-    Query &query = all[indexes[i]];
-    const float top = query.blockMost > query.most ? query.blockMost : query.most;
-    before[i] = query.most - top;
-    added[i] = query.blockMost - top;
-    query.most = top;
-  }
-  for (size_t i = 0; i < count; i += kLanes) {
-    store(before + i, exponential(load(before + i)));
-    store(added + i, exponential(load(added + i)));
-  }
-  for (size_t i = 0; i < count; i++) {
-    Query &query = all[indexes[i]];
-    const F16 old = splat(before[i]), own = splat(added[i]);
-    for (size_t d = 0; d < a.headWidth(); d += kLanes) {
-      store(query.total + d, fma(load(query.result + d), own, mul(load(query.total + d), old)));
-    }
-    query.weight = query.weight * before[i] + query.blockWeight * added[i];
-  }
-}
-
-// Makes a query's result of its weighted values.
-__attribute__((noinline)) static void finish(const Attention &a, float *total, float weight) {
-  const F16 inverse = splat(1.0f / weight);
-  for (size_t d = 0; d < a.headWidth(); d += kLanes) store(total + d, mul(load(total + d), inverse));
-  rotate(a, total);
-}
-
-// The queries of a task with the positions of a block that each sees; those that see none are left out. Not
-// inline, as mergeBlocks.
-__attribute__((noinline)) static size_t queriesOf(const Attention &a, const AttentionTask &task, size_t block,
-                                                  Query *all, size_t *indexes) {
-  const size_t base = block * kContextBlock, past = task.group->past(task.row);
-  const size_t perHead = a.queriesPerHead();
-  size_t count = 0;
-  for (size_t i = 0; i < task.numTokens * perHead; i++) {
-    const size_t token = task.firstToken + i / perHead, own = past + token + 1;
-    const size_t start = a.window > 0 && own > a.window ? own - a.window : 0;
-    const size_t seen = a.endOf(*task.group, task.row, token);
-    if (seen <= base || start >= base + kContextBlock) continue;
-    all[i].first = start > base ? start - base : 0;
-    all[i].end = seen - base < kContextBlock ? seen - base : kContextBlock;
-    indexes[count++] = i;
-  }
-  return count;
-}
-
-// Begins a query of a task.
-__attribute__((noinline)) static void begin(const Attention &a, const AttentionTask &task, size_t i, Query *query) {
-  const size_t place = placeOf(a, task, i);
-  query->index = i;
-  query->values = a.queries + place * a.headDim;
-  query->total = a.output + place * a.headWidth();
-  query->most = a.sinks ? a.sinks[place % a.heads] : kLowest;
-  query->weight = a.sinks ? 1.0f : 0.0f;
-}
-
-// Function that computes a block: it leaves results, and in queries what these are relative to.
-using Compute = void (*)(const Attention &, const Block &, Query *, void *state);
-
-// Attends block by block. Not inline: copies of it would make the library larger.
-__attribute__((noinline)) static void attendBlocks(const Attention &a, const AttentionTask &task, size_t ahead,
-                                                   Compute compute, void *state) {
-  const AttentionGroup &group = *task.group;
-  const size_t headWidth = a.headWidth();
-  const uint8_t *keys = tilesOf(a, group, group.keys, task.row, task.kvHead);
-  const uint8_t *values = tilesOf(a, group, group.values, task.row, task.kvHead);
-  const size_t numQueries = task.numTokens * a.queriesPerHead();
-  alignas(64) float scores[kMaxQueries * kContextBlock];
-  alignas(64) float results[kMaxQueries * kMaxHeadDim];
-  Query all[kMaxQueries], seeing[kMaxQueries];
-  size_t indexes[kMaxQueries];
-  for (size_t i = 0; i < numQueries; i++) {
-    begin(a, task, i, all + i);
-    if (!task.partials) memset(all[i].total, 0, headWidth * sizeof(float));
-  }
-  for (size_t number = task.firstBlock; number < task.endBlock; number++) {
-    const size_t count = queriesOf(a, task, number, all, indexes);
-    const size_t first = number * kContextBlock / kTile * tileBytes(a);
-    Block block{seeing, count, keys + first, values + first, 0, ahead, scores, results};
-    size_t last = 0;
-    for (size_t i = 0; i < count; i++) {
-      all[indexes[i]].result = results + i * headWidth;
-      seeing[i] = all[indexes[i]];
-      last = seeing[i].end > last ? seeing[i].end : last;
-    }
-    block.numTiles = divideUp(last, kTile);
-    compute(a, block, seeing, state);
-    for (size_t i = 0; i < count; i++) {
-      Query &query = all[indexes[i]];
-      query.blockMost = seeing[i].blockMost;
-      query.blockWeight = seeing[i].blockWeight;
-      if (!task.partials) continue;
-      float *partial = task.partials + (indexes[i] * task.partialBlocks + number) * a.partialSize();
-      memcpy(partial, query.result, headWidth * sizeof(float));
-      partial[headWidth] = query.blockMost;
-      partial[headWidth + 1] = query.blockWeight;
-    }
-    if (!task.partials) mergeBlocks(a, all, indexes, count);
-  }
-  if (task.partials) return;
-  for (size_t i = 0; i < numQueries; i++) finish(a, all[i].total, all[i].weight);
-}
-
 // Bytes to the next head, which has the same block where it begins: likely the next task's, of this or another
 // row. Several tokens compute for longer than that is worth.
 static size_t aheadOf(const Attention &a, const AttentionTask &task) {
@@ -141,6 +32,39 @@ __attribute__((noinline)) static void attendIntegers(const Attention &a, const A
     integers->addBlock(a, block);
   };
   attendBlocks(a, task, aheadOf(a, task), compute, &integers);
+}
+
+// Numbers of sixteen bytes: those of their low bits, and of their high ones.
+struct Unpacked {
+  F16 low, high;
+};
+static inline Unpacked unpack(const uint8_t *bytes, F16 scale, F16 least) {
+  const F16 both = loadBytes(reinterpret_cast<const int8_t *>(bytes));
+  // (both + 128) / 16 - 15 / 32 is nearest to the high bits' number, whatever the low ones are.
+  const F16 high = toFloat(toInt(fma(both, splat(0.0625f), splat(7.53125f))));
+  const F16 low = fmaNegative(high, splat(16.0f), add(both, splat(128.0f)));
+  return {fma(low, scale, least), fma(high, scale, least)};
+}
+
+// Turns a tile of int4 into one of float32.
+__attribute__((noinline)) static void unpackTile(const Attention &a, const uint8_t *tile, bool isKey, float *to) {
+  const size_t width = a.headWidth(), blocks = divideUp(width, kPair);
+  const uint16_t *scales = blockScalesOf(a, const_cast<uint8_t *>(tile)), *leasts = scales + blocks * kTile;
+  for (size_t block = 0; block < blocks; block++) {
+    const F16 scale = loadHalf(scales + block * kTile), least = loadHalf(leasts + block * kTile);
+    alignas(64) float scaleOf[kTile], leastOf[kTile];
+    store(scaleOf, scale);
+    store(leastOf, least);
+    const bool isWhole = width - block * kPair > kLanes;
+    // Sixteen dimensions of a key, or positions of a value.
+    for (size_t i = 0; i < kTile; i++) {
+      const Unpacked x = isKey ? unpack(tile + (block * kLanes + i) * kTile, scale, least)
+                               : unpack(tile + (i * blocks + block) * kLanes, splat(scaleOf[i]), splat(leastOf[i]));
+      float *low = to + (isKey ? (block * kPair + i) * kTile : i * width + block * kPair);
+      store(low, x.low);
+      if (isWhole) store(low + (isKey ? kLanes * kTile : kLanes), x.high);
+    }
+  }
 }
 
 // Attends to a cache of int4, a block of which becomes floats. Not inline: only that has these on its stack.

@@ -56,5 +56,14 @@ static __attribute__((noinline, noclone)) void finishTile(const Linear &linear, 
   for (size_t r = 0; r < rows; r++) finishRow(linear, firstRow + r, pair, products[r][0], products[r][1]);
 }
 
+// Asks for the memory of outputs so large that none of it is in the cache: a tile's results wait for it.
+static inline void askForOutputs(const Linear &linear, size_t firstRow, size_t endRow, size_t pair) {
+  const size_t columns = linear.activation == Activation::kNone ? kPair : kLanes;
+  const float *outputs = linear.output + pair * columns;
+  for (size_t row = firstRow; row < endRow; row++) {
+    for (size_t column = 0; column < columns; column += kLanes) prefetch(outputs + row * linear.columns + column);
+  }
+}
+
 }  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

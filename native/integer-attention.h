@@ -37,20 +37,49 @@ struct WidenedPairs {
 // Queries of a block for which it is worth while to widen its bytes first.
 constexpr size_t kManyQueries = kPairQueries > 1 ? 3 : 2;
 
+// A task's query as 16-bit integers, [head_width]. Returns its scale.
+static inline float toShorts(const Attention &a, const AttentionTask &task, size_t query, int16_t *to) {
+  const size_t width = a.headWidth();
+  const float *from = a.queries + placeOf(a, task, query) * a.headDim;
+  I16 most = splatInt(0);
+  for (size_t d = 0; d < width; d += kLanes) most = largerMagnitude(most, loadSome(from + d, a.headDim - d));
+  const IntegerScale of = integerScale(most, kLargestShort);
+  for (size_t d = 0; d < width; d += kLanes) {
+    storeShorts(to + d, toIntegers(loadSome(from + d, a.headDim - d), splat(of.inverse), kLargestShort));
+  }
+  return of.scale;
+}
+
+// A query's weights of a block, with the scales of values, as 16-bit integers: zeros where it does not see. Returns
+// their scale.
+__attribute__((noinline)) static float weighValues(const Attention &a, const Block &block, size_t i, int16_t *to) {
+  const Query &query = block.queries[i];
+  float *weighted = block.scores + i * kContextBlock;
+  memset(to, 0, kContextBlock * sizeof *to);
+  const size_t start = query.first / kLanes * kLanes;
+  I16 most = splatInt(0);
+  // Zeros, but where a scale is not a number: then the result is none either.
+  F16 none = zeros();
+  for (size_t at = start; at < query.end; at += kLanes) {
+    const F16 scale = load(scalesOf(a, block.values + at / kTile * tileBytes(a)));
+    const size_t before = query.first > at ? query.first - at : 0;
+    const F16 weight = within(mul(load(weighted + at), scale), before, query.end - at, zeros());
+    store(weighted + at, weight);
+    most = largerMagnitude(most, weight);
+    none = add(none, sub(weight, weight));
+  }
+  const IntegerScale of = integerScale(most, kLargestShort);
+  for (size_t at = start; at < query.end; at += kLanes) {
+    storeShorts(to + at, toIntegers(load(weighted + at), splat(of.inverse), kLargestShort));
+  }
+  return of.scale + sum(none);
+}
+
 class Integers {
  public:
   Integers(const Attention &a, const AttentionTask &task) {
-    const size_t width = a.headWidth();
     for (size_t i = 0; i < task.numTokens * a.queriesPerHead(); i++) {
-      const float *query = a.queries + placeOf(a, task, i) * a.headDim;
-      I16 most = splatInt(0);
-      for (size_t d = 0; d < width; d += kLanes) most = largerMagnitude(most, loadSome(query + d, a.headDim - d));
-      const IntegerScale of = integerScale(most, kLargestShort);
-      for (size_t d = 0; d < width; d += kLanes) {
-        const F16 values = loadSome(query + d, a.headDim - d);
-        storeShorts(queries + i * width + d, toIntegers(values, splat(of.inverse), kLargestShort));
-      }
-      scales[i] = of.scale;
+      scales[i] = toShorts(a, task, i, queries + i * a.headWidth());
     }
   }
 
@@ -77,7 +106,7 @@ class Integers {
   // Adds up weighted values.
   void addBlock(const Attention &a, const Block &block) {
     const size_t stride = tileBytes(a), width = a.headWidth();
-    for (size_t i = 0; i < block.count; i++) weighValues(a, block, i);
+    for (size_t i = 0; i < block.count; i++) factors[i] = weighValues(a, block, i, weights + i * kContextBlock);
     const CachedPairs cached{kLanes, width, block.ahead};
     const auto at = [&](size_t position) {
       return block.values + position / kTile * stride + position % kTile * width;
@@ -151,31 +180,6 @@ class Integers {
         store(block.scores + (first + q) * kContextBlock + (tile + v) * kTile, score);
       }
     }
-  }
-
-  // A query's weights, with the scales of values, as integers: zeros where it does not see.
-  __attribute__((noinline)) void weighValues(const Attention &a, const Block &block, size_t i) {
-    const Query &query = block.queries[i];
-    float *weighted = block.scores + i * kContextBlock;
-    int16_t *to = weights + i * kContextBlock;
-    memset(to, 0, kContextBlock * sizeof *to);
-    const size_t start = query.first / kLanes * kLanes;
-    I16 most = splatInt(0);
-    // Zeros, but where a scale is not a number: then the result is none either.
-    F16 none = zeros();
-    for (size_t at = start; at < query.end; at += kLanes) {
-      const F16 scale = load(scalesOf(a, block.values + at / kTile * tileBytes(a)));
-      const size_t before = query.first > at ? query.first - at : 0;
-      const F16 weight = within(mul(load(weighted + at), scale), before, query.end - at, zeros());
-      store(weighted + at, weight);
-      most = largerMagnitude(most, weight);
-      none = add(none, sub(weight, weight));
-    }
-    const IntegerScale of = integerScale(most, kLargestShort);
-    for (size_t at = start; at < query.end; at += kLanes) {
-      storeShorts(to + at, toIntegers(load(weighted + at), splat(of.inverse), kLargestShort));
-    }
-    factors[i] = of.scale + sum(none);
   }
 
   // Weighted values of Q queries from `first` on, then of those that are left, fewer at a time.

@@ -26,6 +26,9 @@ constexpr size_t kSmallBlock = 32;
 constexpr size_t kSmallestBlock = 16;
 // Rows of activations that lie together.
 constexpr size_t kRowGroup = 8;
+// Rows of a tile of AMX, and bytes of each.
+constexpr size_t kTileRows = 16;
+constexpr size_t kTileDepth = 64;
 // Longest row of a product: 255 * 127 * 65,536 is what 32 bits hold of its sum.
 constexpr size_t kMaxFeatures = 65536;
 
@@ -41,21 +44,30 @@ inline size_t roundUp(size_t value, size_t to) { return divideUp(value, to) * to
 // is left of the others is little. With a step all values have one scale, which was found beforehand: what
 // is larger than 127 steps is cut off.
 //
-// Eight rows lie together, four values of each in turn: what a step of a product reads is in one place.
+// Eight rows lie together, four values of each in turn: what a step of a product reads is in one place. For tiles
+// (tiles.h) sixteen rows lie together, a tile of each in turn.
 struct Quantized {
-  int8_t *values;  // [groups][padded / 4][kRowGroup][4]
+  int8_t *values;  // [groups][padded / 4][kRowGroup][4]; in tiles [groups][padded / kTileDepth][kTileRows][kTileDepth]
   float *scales;   // [groups][blocks][kRowGroup]
   int32_t *sums;   // likewise: of the values, which takes the weights' offset out of a product
   size_t padded;
   size_t block;  // kBlock, kSmallBlock or kSmallestBlock
   // Step of all values, where it is not 0: then there are no scales, and a row's first sum is of all its values.
   float step;
+  bool isTiled;
 
   size_t blocks() const { return padded / block; }
   // Four values of the row; those that come next are kStep bytes further.
   int8_t *valuesOf(size_t row) const {
     return values + row / kRowGroup * kRowGroup * padded + row % kRowGroup * 4;
   }
+  // Values of the row from `feature` on, up to the tile's end.
+  int8_t *tiledOf(size_t row, size_t feature) const {
+    const size_t tile = row / kTileRows * kTileRows * padded + feature / kTileDepth * kTileRows * kTileDepth;
+    return values + tile + row % kTileRows * kTileDepth + feature % kTileDepth;
+  }
+  // Rows that there is memory for.
+  size_t places(size_t rows) const { return roundUp(rows, isTiled ? kTileRows : kRowGroup); }
   // Scale of the row's first block; those that come next are kRowGroup further.
   size_t scaleOf(size_t row) const { return row / kRowGroup * kRowGroup * blocks() + row % kRowGroup; }
 
@@ -90,7 +102,7 @@ enum class Activation { kNone, kSilu, kGeluTanh };
 // Sixteen columns by four values are the 64 bytes that one instruction of AVX-512 multiplies with four
 // activations, repeated: products of bytes without a sign and bytes with one. The offset makes weights
 // the ones without, so that activations can come from memory as they are; it is taken out by starting
-// sums at -offset * (sum of the activations). A pair's eight bit rows are AMX tiles at a stride of 128.
+// sums at -offset * (sum of the activations).
 //
 // With an activation, the first sixteen columns of a pair are of the gate and the others of the same
 // columns of `up`: the result has half as many columns.
@@ -293,6 +305,8 @@ struct Recurrence;
 // The kernels, compiled for one instruction set. Ranges end before their second bound.
 struct Kernels {
   const char *name;
+  // Rows from which on products are faster in tiles; 0 without such instructions.
+  size_t rowsForTiles;
   void (*quantize)(const Quantization &, size_t firstRow, size_t endRow);
   void (*linear8)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);
   void (*linear4)(const Linear &, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair);

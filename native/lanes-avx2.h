@@ -76,8 +76,15 @@ static inline float largest(F16 x) {
 }
 
 static inline I16 splatInt(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+static inline I16 loadInt(const int32_t *p) {
+  const __m256i *halves = reinterpret_cast<const __m256i *>(p);
+  return {_mm256_loadu_si256(halves), _mm256_loadu_si256(halves + 1)};
+}
 static inline I16 addInt(I16 x, I16 y) {
   return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)};
+}
+static inline I16 shiftLeft(I16 x, int by) {
+  return {_mm256_slli_epi32(x.a, by), _mm256_slli_epi32(x.b, by)};
 }
 static inline F16 toFloat(I16 x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 static inline I16 toInt(F16 x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }

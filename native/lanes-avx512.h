@@ -4,7 +4,7 @@
 #include <immintrin.h>
 
 namespace chairlift {
-namespace avx512 {
+namespace CHAIRLIFT_INSTRUCTIONS {
 
 using F16 = __m512;
 using I16 = __m512i;
@@ -47,7 +47,9 @@ static inline float sum(F16 x) {
 static inline float largest(F16 x) { return _mm512_reduce_max_ps(x); }
 
 static inline I16 splatInt(int32_t x) { return _mm512_set1_epi32(x); }
+static inline I16 loadInt(const int32_t *p) { return _mm512_loadu_si512(p); }
 static inline I16 addInt(I16 a, I16 b) { return _mm512_add_epi32(a, b); }
+static inline I16 shiftLeft(I16 x, int by) { return _mm512_slli_epi32(x, unsigned(by)); }
 static inline F16 toFloat(I16 x) { return _mm512_cvtepi32_ps(x); }
 static inline I16 toInt(F16 x) { return _mm512_cvtps_epi32(x); }
 static inline F16 powerOfTwo(I16 x) {
@@ -113,5 +115,5 @@ constexpr size_t kPairQueries = 4;
 constexpr int kUnroll = 8;
 constexpr int kUnroll8 = 16;
 
-}  // namespace avx512
+}  // namespace CHAIRLIFT_INSTRUCTIONS
 }  // namespace chairlift

@@ -96,8 +96,12 @@ static inline float largest(F16 x) {
 }
 
 static inline I16 splatInt(int32_t x) { return each<I16>([&](int) { return vdupq_n_s32(x); }); }
+static inline I16 loadInt(const int32_t *p) { return each<I16>([&](int i) { return vld1q_s32(p + 4 * i); }); }
 static inline I16 addInt(I16 a, I16 b) {
   return each<I16>([&](int i) { return vaddq_s32(a.q[i], b.q[i]); });
+}
+static inline I16 shiftLeft(I16 x, int by) {
+  return each<I16>([&](int i) { return vshlq_s32(x.q[i], vdupq_n_s32(by)); });
 }
 static inline F16 toFloat(I16 x) { return each<F16>([&](int i) { return vcvtq_f32_s32(x.q[i]); }); }
 static inline I16 toInt(F16 x) { return each<I16>([&](int i) { return vcvtnq_s32_f32(x.q[i]); }); }

@@ -85,8 +85,15 @@ static inline float largest(F16 x) {
 }
 
 static inline I16 splatInt(int32_t x) { return each<I16>([&](size_t) { return x; }); }
+static inline I16 loadInt(const int32_t *p) {
+  return each<I16>([&](size_t i) { return p[i]; });
+}
 static inline I16 addInt(I16 a, I16 b) {
   return each<I16>([&](size_t i) { return a.lane[i] + b.lane[i]; });
+}
+// Times a power of two; what overflows is lost.
+static inline I16 shiftLeft(I16 x, int by) {
+  return each<I16>([&](size_t i) { return int32_t(uint32_t(x.lane[i]) << by); });
 }
 static inline F16 toFloat(I16 x) {
   return each<F16>([&](size_t i) { return float(x.lane[i]); });

@@ -10,7 +10,13 @@
 
 #include "kernels.h"
 
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+#if defined(__AMX_INT8__)
+#define CHAIRLIFT_INSTRUCTIONS amx
+#include "lanes-avx512.h"
+#elif defined(CHAIRLIFT_EMULATES_TILES)
+#define CHAIRLIFT_INSTRUCTIONS tiles
+#include "lanes-avx2.h"
+#elif defined(__AVX512VNNI__) && defined(__AVX512BW__)
 #define CHAIRLIFT_INSTRUCTIONS avx512
 #include "lanes-avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)

@@ -110,7 +110,9 @@ static Status *computeLinear(void *of, Context *context) {
   quantized.padded = padded;
   quantized.block = kernel.block;
   quantized.step = kernel.step;
-  const size_t places = roundUp(rows, kRowGroup), numBlocks = places * quantized.blocks();
+  const size_t forTiles = kernel.kernels->rowsForTiles;
+  quantized.isTiled = forTiles > 0 && rows >= forTiles && kernel.block >= kSmallBlock && kernel.step == 0.0f;
+  const size_t places = quantized.places(rows), numBlocks = places * quantized.blocks();
   Scratch scratch(Scratch::sizeOf<int8_t>(places * padded) + 2 * Scratch::sizeOf<float>(numBlocks));
   if (!call.check(scratch.memory != nullptr, "out of memory")) return call.status;
   quantized.values = scratch.take<int8_t>(places * padded);

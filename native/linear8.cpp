@@ -88,15 +88,6 @@ static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_
   if constexpr (R > 1) tiles8<HasStep ? 1 : R / 2, HasStep>(linear, row, endRow, pair, ahead);
 }
 
-// Memory of outputs so long that none of it is in the cache: a tile's results wait for it.
-static void askForOutputs(const Linear &linear, size_t firstRow, size_t endRow, size_t pair) {
-  const float *outputs = linear.output + pair * kPair;
-  for (size_t row = firstRow; row < endRow; row++) {
-    prefetch(outputs + row * linear.columns);
-    prefetch(outputs + row * linear.columns + kLanes);
-  }
-}
-
 void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair) {
   const size_t pairBytes = linear.input.padded * kPair, rows = endRow - firstRow;
   size_t tiles = rows / kRows8;

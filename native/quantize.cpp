@@ -1,31 +1,8 @@
 // Rows of activations as 8-bit integers, after an RMS normalization if there is one.
-#include "lanes.h"
+#include "integers.h"
 
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
-
-// Values so small that the inverse of their scale is not a number count as zeros.
-constexpr float kSmallest = 1e-30f;
-constexpr float kLargestByte = 127.0f;
-
-// Factors that turn values into integers, and integers back into values.
-struct IntegerScale {
-  float inverse, scale;
-};
-
-// By the largest magnitude among values, in lanes of bits, which becomes `largest`.
-static inline IntegerScale integerScale(I16 most, float largest = kLargestByte) {
-  const int32_t bits = largestInt(most);
-  float magnitude;
-  memcpy(&magnitude, &bits, sizeof magnitude);
-  if (magnitude < kSmallest) return {0.0f, 0.0f};
-  return {largest / magnitude, magnitude / largest};
-}
-
-static inline I16 toIntegers(F16 x, F16 inverse, float largest = kLargestByte) {
-  // Values that are not numbers must not reach the conversion: their scale is not a number either.
-  return toInt(smaller(larger(mul(x, inverse), splat(-largest)), splat(largest)));
-}
 
 // Factor of a normalized row: 1 over the root of its mean square.
 static inline float normFactor(const float *row, size_t features, float epsilon) {
@@ -41,8 +18,10 @@ static inline float normFactor(const float *row, size_t features, float epsilon)
 enum class Scaling { kBlock, kStep };
 
 // A block of a row, from `x` on, times the norm's weights if there are any. Returns the sum of its integers in lanes.
+// @param step between four values and those that come next
 template <size_t Block, Scaling S>
-static inline I16 quantizeBlock(const float *x, const float *norm, float factor, int8_t *values, float *scale) {
+static inline I16 quantizeBlock(const float *x, const float *norm, float factor, int8_t *values, size_t step,
+                                float *scale) {
   constexpr size_t kVectors = Block / kLanes;
   F16 all[kVectors];
   I16 most = splatInt(0);
@@ -65,7 +44,11 @@ static inline I16 quantizeBlock(const float *x, const float *norm, float factor,
     storeBytes(bytes + v * kLanes, integers);
     total = addInt(total, integers);
   }
-  for (size_t i = 0; i < Block; i += 4, values += Quantized::kStep) memcpy(values, bytes + i, 4);
+  if (step == 4) {
+    memcpy(values, bytes, Block);
+    return total;
+  }
+  for (size_t i = 0; i < Block; i += 4, values += step) memcpy(values, bytes + i, 4);
   return total;
 }
 
@@ -80,6 +63,7 @@ static inline void quantizeRow(const Quantization &q, size_t row) {
   float rest[kBlock] = {}, restOfNorm[kBlock] = {};
   memcpy(rest, x + whole, bytes);
   if (q.norm) memcpy(restOfNorm, q.norm + whole, bytes);
+  const size_t step = out.isTiled ? 4 : Quantized::kStep;
   int8_t *values = out.valuesOf(row);
   size_t at = out.scaleOf(row);
   I16 ofRow = splatInt(0);
@@ -87,7 +71,8 @@ static inline void quantizeRow(const Quantization &q, size_t row) {
     const bool isWhole = first < whole;
     const float *block = isWhole ? x + first : rest + (first - whole);
     const float *norm = isWhole ? q.norm + (q.norm ? first : 0) : restOfNorm + (first - whole);
-    const I16 total = quantizeBlock<Block, S>(block, q.norm ? norm : nullptr, factor, values, out.scales + at);
+    if (out.isTiled) values = out.tiledOf(row, first);
+    const I16 total = quantizeBlock<Block, S>(block, q.norm ? norm : nullptr, factor, values, step, out.scales + at);
     values += Block / 4 * Quantized::kStep;
     if constexpr (S == Scaling::kStep) {
       ofRow = addInt(ofRow, total);

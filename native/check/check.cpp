@@ -121,7 +121,7 @@ static void begin(uint64_t seed) {
   for (int i = 0; i < 4; i++) draw();
 }
 
-static const char *const kInstructions[] = {"scalar", "avx2", "avxvnni", "avx512", "neon", "i8mm"};
+static const char *const kInstructions[] = {"scalar", "avx2", "avxvnni", "avx512", "amx", "tiles", "neon", "i8mm"};
 
 // Those that this CPU has. Returns how many.
 static size_t findInstructions(const char **found) {
@@ -191,7 +191,7 @@ int main(int argc, char **argv) {
   if (!isFuzzing && (argc != 3 || strcmp(argv[1], "compare") != 0)) return 2;
   const ApiBase base = {makeApi, nullptr};
   if (RegisterCustomOps(nullptr, &base) != nullptr || numOperators != kOperators) return 2;
-  const char *names[6];
+  const char *names[sizeof kInstructions / sizeof *kInstructions];
   const size_t numNames = findInstructions(names);
   const uint64_t cases = strtoull(argv[argc - 1], nullptr, 10);
   const int code = isFuzzing ? fuzz(strtoull(argv[2], nullptr, 10), cases, names, numNames) : compare(cases, names, numNames);

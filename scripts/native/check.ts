@@ -13,9 +13,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { compileAll, FLAGS, platformOf, sources } from './compile.ts';
+import { compileAll, FLAGS, type Platform, platformOf, sources } from './compile.ts';
 
 const SANITIZE = [
+  '-DCHAIRLIFT_CHECKS_TILES',
   '-fsanitize=address,undefined,float-cast-overflow',
   '-fno-sanitize-recover=all',
   '-O1',
@@ -27,6 +28,16 @@ const WRAP = ['-Wl,--wrap=malloc', '-Wl,--wrap=aligned_alloc'];
 /** Processors that qemu emulates, and which kernels they get. */
 const ARM_PROCESSORS = { 'cortex-a72': 'scalar', 'neoverse-n1': 'neon', max: 'i8mm' } as const;
 
+const x64 = platformOf('linux-x64');
+/** With tiles of AMX in plain code, too: they are checked where no CPU has them, and sanitizers see their bounds. */
+const X64: Platform = {
+  ...x64,
+  instructions: {
+    ...x64.instructions,
+    tiles: [...(x64.instructions['avx2'] ?? []), '-DCHAIRLIFT_EMULATES_TILES'],
+  },
+};
+
 const { values } = parseArgs({
   options: {
     cases: { type: 'string', default: '1000' },
@@ -36,8 +47,12 @@ const { values } = parseArgs({
 });
 
 /** Makes the program for a platform. */
-function link(name: string, folder: string, further: readonly string[]): string {
-  const platform = platformOf(name);
+function link(
+  platform: Platform,
+  name: string,
+  folder: string,
+  further: readonly string[],
+): string {
   const compiled = further.filter((flag) => flag !== '-static');
   const objects = compileAll(platform, folder, compiled);
   const program = join(folder, `check-${name}`);
@@ -65,14 +80,14 @@ const has = (program: string): boolean => spawnSync(program, ['--version']).erro
 
 const folder = mkdtempSync(join(tmpdir(), 'chairlift-check-'));
 try {
-  const program = link('linux-x64', folder, SANITIZE);
+  const program = link(X64, 'linux-x64', folder, SANITIZE);
   const bits = run(program, 'compare', values.cases);
   console.log(`linux-x64, ${values.cases} cases: ${bits}`);
   const fuzzed = run(program, 'fuzz', values['fuzz-from'], values['fuzz-cases']);
   console.log(`linux-x64, ${values['fuzz-cases']} hostile cases:\n${fuzzed}`);
   checkReasons(fuzzed);
   if (has('aarch64-linux-gnu-g++') && has('qemu-aarch64-static')) {
-    const arm = link('linux-arm64', folder, ['-static']);
+    const arm = link(platformOf('linux-arm64'), 'linux-arm64', folder, ['-static']);
     for (const [cpu, expected] of Object.entries(ARM_PROCESSORS)) {
       const best = run('qemu-aarch64-static', '-cpu', cpu, arm, 'best');
       if (best !== expected) throw new Error(`${cpu} gets ${best} instead of ${expected}`);

@@ -16,6 +16,13 @@ export interface Platform {
   readonly instructions: Readonly<Record<string, readonly string[]>>;
 }
 
+const AVX512 = [
+  ...['-mavx2', '-mfma', '-mf16c', '-mavx512f', '-mavx512bw', '-mavx512dq', '-mavx512vl'],
+  '-mavx512vnni',
+  // g++ 12 warns of its own header: undefined registers there are meant.
+  ...['-Wno-uninitialized', '-Wno-maybe-uninitialized'],
+];
+
 export const PLATFORMS: Readonly<Record<string, Platform>> = {
   'linux-x64': {
     compiler: 'g++',
@@ -26,12 +33,8 @@ export const PLATFORMS: Readonly<Record<string, Platform>> = {
       scalar: ['-Os'],
       avx2: ['-mavx2', '-mfma', '-mf16c'],
       avxvnni: ['-mavx2', '-mfma', '-mf16c', '-mavxvnni'],
-      avx512: [
-        ...['-mavx2', '-mfma', '-mf16c', '-mavx512f', '-mavx512bw', '-mavx512dq', '-mavx512vl'],
-        '-mavx512vnni',
-        // g++ 12 warns of its own header: undefined registers there are meant.
-        ...['-Wno-uninitialized', '-Wno-maybe-uninitialized'],
-      ],
+      avx512: AVX512,
+      amx: [...AVX512, '-mavx512vbmi', '-mamx-tile', '-mamx-int8'],
     },
   },
   'linux-arm64': {

@@ -8,7 +8,7 @@ import { libraryPath, PLATFORM, PREBUILT } from './native-library.ts';
 import { reasonOf } from '../files/system-error.ts';
 
 /** Instruction sets whose kernels are faster than ONNX Runtime's. */
-const FAST: ReadonlySet<string> = new Set(['avx512', 'avxvnni', 'avx2', 'i8mm', 'neon']);
+const FAST: ReadonlySet<string> = new Set(['amx', 'avx512', 'avxvnni', 'avx2', 'i8mm', 'neon']);
 
 /** The library of native/, loaded. */
 export interface NativeKernels {

@@ -25,7 +25,7 @@ export interface NodeCall {
 }
 
 /** Instruction sets that there are kernels for. */
-const INSTRUCTIONS = ['scalar', 'avx2', 'avxvnni', 'avx512', 'neon', 'i8mm'] as const;
+const INSTRUCTIONS = ['scalar', 'avx2', 'avxvnni', 'avx512', 'amx', 'neon', 'i8mm'] as const;
 
 /** Those that this machine has: what it lacks gives way to the best. */
 export function presentInstructions(): string[] {
