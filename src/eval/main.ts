@@ -2,7 +2,7 @@
  * The process that measures one model: a job in by IPC, progress and a result out. It ends when the
  * parent has read them and closes the channel.
  */
-import { usableCores } from '../engine/cpu/usable-cores.ts';
+import { usableCores } from '../ort/usable-cores.ts';
 import { LockstepDecoder } from './lockstep-decoder.ts';
 import { measureModel } from './measure.ts';
 import type { EvalJob, EvalMessage } from './eval-messages.ts';

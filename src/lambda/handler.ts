@@ -3,7 +3,7 @@
  * function, outside of the handler, and each event is a request to it.
  */
 import type { Writable } from 'node:stream';
-import { usableCores } from '../engine/cpu/usable-cores.ts';
+import { usableCores } from '../ort/usable-cores.ts';
 import type { EngineCommand } from '../engine/process/protocol.ts';
 import { startEarly } from '../threads/early-child.ts';
 import type { FunctionUrlEvent, HttpMetadata } from './answer-event.ts';

@@ -1,6 +1,7 @@
 import koffi from 'koffi';
 import { availableParallelism } from 'node:os';
 import { ort, type Pointer } from './api.ts';
+import { coreLimits } from './usable-cores.ts';
 
 /** OrtLoggingLevel. Errors come back as exceptions; printing them too would only repeat them. */
 const LOG_FATAL_ONLY = 4;
@@ -40,8 +41,9 @@ function createEnvironment(numThreads: number): Pointer {
     api.SetGlobalIntraOpNumThreads(options, numThreads);
     // One operator at a time: decoder graphs are chains.
     api.SetGlobalInterOpNumThreads(options, 1);
-    // Threads that wait would spin on cores that the others need.
-    if (numThreads > availableParallelism()) api.SetGlobalSpinControl(options, 0);
+    // Threads that wait would spin on cores, or use up a container's time, that the others need.
+    if (numThreads > Math.min(availableParallelism(), coreLimits().quota))
+      api.SetGlobalSpinControl(options, 0);
     const pointer = api.CreateEnvWithGlobalThreadPools(LOG_FATAL_ONLY, 'chairlift', options);
     api.DisableTelemetryEvents(pointer);
     return pointer;

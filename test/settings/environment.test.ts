@@ -157,6 +157,8 @@ test('every variable that this repository speaks of is known', () => {
 /** Names of C++, of texts, and of tests like this one. */
 const MADE_UP = [
   'CHAIRLIFT_SOURCES',
+  'CHAIRLIFT_CHECKS_TILES',
+  'CHAIRLIFT_EMULATES_TILES',
   'CHAIRLIFT_CONTINUES_HERE',
   'CHAIRLIFT_FLAG',
   'CHAIRLIFT_MAX_NUM_SEQ',

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import type { EngineOptions } from '../../engine/process/protocol.ts';
 import { measureSpeed, type Speed, type SpeedWork } from '../../eval/compare/measure-speed.ts';
 import { interruptible } from '../terminal/interruptible.ts';

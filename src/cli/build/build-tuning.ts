@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os';
 import { type BuiltModel, NATIVE_KV_CACHE_DTYPES } from '../../model/manifest.ts';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { autotune, type Tried, tuningStages } from './autotune.ts';
 import { buildWithProgress } from '../../serving/loading/build-model.ts';
 import { engineLimits } from '../../serving/plan/engine-limits.ts';

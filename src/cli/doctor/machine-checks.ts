@@ -1,7 +1,7 @@
 /** The machine and what this process may take of it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { coreLimits, usableCores } from '../../engine/cpu/usable-cores.ts';
+import { coreLimits, usableCores } from '../../ort/usable-cores.ts';
 import { LIMITS } from '../../limits.ts';
 import { hasFastInt8, mayOverflowInt8 } from '../../ort/cpu-features.ts';
 import { formatBytes } from '../terminal/text-format.ts';

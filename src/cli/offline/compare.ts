@@ -1,7 +1,7 @@
 /** `chairlift eval --compare`: variants of a model, or several models, in one table. */
 import { createHash } from 'node:crypto';
 import { cpus } from 'node:os';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import {
   type Comparison,
   type ComparisonRow,

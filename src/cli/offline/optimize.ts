@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { fileExists } from '../../files/file-exists.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { contentHash, sha256 } from '../../model/cache/content-hash.ts';

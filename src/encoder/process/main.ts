@@ -1,6 +1,6 @@
 /** An encoder process: batches in by IPC, their outcomes out. */
 import { ortVersion } from '../../ort/environment.ts';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import type { BatchRunner } from '../batch-runner.ts';
 import { openEncoder } from '../open-encoder.ts';
 import type {

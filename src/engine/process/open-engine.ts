@@ -4,7 +4,7 @@ import { BLOCK_SIZE } from '../kv-cache/prefix-index.ts';
 import type { SessionOptions } from '../../ort/session-options.ts';
 import { GrammarMatchers } from '../constraints/grammar-matchers.ts';
 import { CpuDecoder } from '../cpu/cpu-decoder.ts';
-import { usableCores } from '../cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { Engine } from '../engine.ts';
 import { CPU_DEVICE } from '../gpu/device-options.ts';
 import { DeviceDecoder } from '../gpu/slots/device-decoder.ts';

@@ -1,4 +1,4 @@
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import type { ModelSource } from '../../model/build/model-source.ts';
 import { prepareModel } from '../../model/build/prepare-model.ts';
 import type { BuildOptions } from '../../model/build/build-options.ts';

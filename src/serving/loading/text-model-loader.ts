@@ -1,5 +1,5 @@
 /** From a model's definition to a running engine with all that the front needs around it. */
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { chatFormatOf } from '../../front/chat/chat-format.ts';
 import { observeAll } from '../../front/generation/observe-all.ts';
 import { TextGenerator } from '../../front/generation/text-generator.ts';

@@ -1,6 +1,6 @@
 /** How `--precision int8-static` finds the scales of activations when a model is built. */
 import { join } from 'node:path';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { meaningOf } from '../../files/system-error.ts';
 import type { TextSource } from '../../front/prompts/load-text-model.ts';
 import type { BuildOptions } from '../../model/build/build-options.ts';

@@ -5,7 +5,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { defaultCacheDirectory } from '../../model/cache/cache-directory.ts';
 import { writingToCache } from '../../model/cache/cache-error.ts';
 import { sha256 } from '../../model/cache/content-hash.ts';

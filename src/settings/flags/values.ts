@@ -1,7 +1,7 @@
 /** Schemas of flags' values: each says in our words what it expects. */
 import { z } from 'zod';
 import { parseDuration } from '../../front/registry/duration.ts';
-import { usableCores } from '../../engine/cpu/usable-cores.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 
 /** A text that `read` understands. @param expected what to say of others; `read` gives undefined for them */
 export function readable<T>(expected: string, read: (text: string) => T | undefined) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { threadCount } from '../../../src/settings/flags/values.ts';
-import { usableCores } from '../../../src/engine/cpu/usable-cores.ts';
+import { usableCores } from '../../../src/ort/usable-cores.ts';
 
 test('threads are four for each core at most, and the error says so', () => {
   const most = 4 * usableCores();

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { usableCores } from '../../../src/engine/cpu/usable-cores.ts';
+import { usableCores } from '../../src/ort/usable-cores.ts';
 
 const roots: string[] = [];
 
