@@ -158,13 +158,7 @@ class TiledIntegers {
 // Not inline: only that has tiles of integers on its stack.
 __attribute__((noinline)) static void attendInTiles(const Attention &a, const AttentionTask &task) {
   TiledIntegers integers(a, task);
-  const auto compute = [](const Attention &a, const Block &block, Query *queries, void *state) {
-    TiledIntegers *integers = static_cast<TiledIntegers *>(state);
-    integers->scoreBlock(a, block);
-    weighAll(a, block, queries);
-    integers->addBlock(a, block);
-  };
-  attendBlocks(a, task, 0, compute, &integers);
+  attendBlocks(a, task, 0, computeIntegers<TiledIntegers>, &integers);
 }
 
 void attend(const Attention &a, const AttentionTask &task) {

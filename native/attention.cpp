@@ -25,13 +25,7 @@ __attribute__((noinline)) static void computeFloats(const Attention &a, const Bl
 // Attends to a cache of int8. Not inline: only that has queries of integers on its stack.
 __attribute__((noinline)) static void attendIntegers(const Attention &a, const AttentionTask &task) {
   Integers integers(a, task);
-  const auto compute = [](const Attention &a, const Block &block, Query *queries, void *state) {
-    Integers *integers = static_cast<Integers *>(state);
-    integers->scoreBlock(a, block);
-    weighAll(a, block, queries);
-    integers->addBlock(a, block);
-  };
-  attendBlocks(a, task, aheadOf(a, task), compute, &integers);
+  attendBlocks(a, task, aheadOf(a, task), computeIntegers<Integers>, &integers);
 }
 
 // Numbers of sixteen bytes: those of their low bits, and of their high ones.

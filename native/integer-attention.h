@@ -75,6 +75,15 @@ __attribute__((noinline)) static float weighValues(const Attention &a, const Blo
   return of.scale + sum(none);
 }
 
+// Computes a block with a task's queries as `State` has them.
+template <class State>
+static void computeIntegers(const Attention &a, const Block &block, Query *queries, void *state) {
+  State *integers = static_cast<State *>(state);
+  integers->scoreBlock(a, block);
+  weighAll(a, block, queries);
+  integers->addBlock(a, block);
+}
+
 class Integers {
  public:
   Integers(const Attention &a, const AttentionTask &task) {

@@ -1,7 +1,7 @@
 // Tiles of AMX: registers of sixteen rows of 64 bytes, and products of two of them, summed in 32 bits.
 //
-// What is multiplied is A, [16 rows][depth], and B, [depth / 4][16 columns][4]: packed weights lie like that
-// (kernels.h). Sums are [16 rows][16 columns].
+// A product is of A, [16 rows][depth], and B, [depth / 4][16 columns][4], as packed weights lie (kernels.h). Sums are
+// [16 rows][16 columns].
 //
 // On other CPUs a check of the kernels computes the same in plain code, whose bounds a sanitizer sees.
 #pragma once
