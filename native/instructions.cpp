@@ -52,7 +52,8 @@ float largestOf(const float *, size_t);
 
 #include "linear-tiles.cpp"
 #define CHAIRLIFT_ATTEND attend
-constexpr size_t kRowsForTiles = 25;
+// More than one tile of rows in vectors.
+constexpr size_t kRowsForTiles = chairlift::kRowGroup + 1;
 #else
 #include "linear8.cpp"
 

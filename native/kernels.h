@@ -118,6 +118,7 @@ struct Linear {
   float *output;          // [rows, columns]
   size_t columns;         // of the output
   Activation activation;
+  size_t ahead;           // bytes of weights that memory is asked for in advance, of Ahead
 
   size_t pairs() const { return divideUp(columns, activation == Activation::kNone ? kPair : kLanes); }
 
@@ -330,6 +331,15 @@ struct Kernels {
   // The largest number; -infinity where there is none.
   float (*largestOf)(const float *numbers, size_t count);
 };
+
+// Bytes of weights that memory is asked for in advance by a product that reads them once: of a column's scale, and in
+// blocks.
+struct Ahead {
+  size_t columns, blocks;
+};
+
+// As measured on CPUs of this one's maker.
+Ahead bytesAhead();
 
 // The fastest ones that this CPU has, or those that CHAIRLIFT_INSTRUCTIONS names if it has them.
 const Kernels &kernels();

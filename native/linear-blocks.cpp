@@ -10,7 +10,6 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-constexpr size_t kAheadBlocks = 4096;
 constexpr int32_t kOffset4 = 8;
 
 // Eight values of each of a pair's columns: the first four and the others, of each half of the pair.
@@ -19,18 +18,19 @@ struct Eight {
   Weights first[2], others[2];
 
   // @param step of a block that begins at `block`, and of which each half of 4-bit values has `halfBytes`
-  Eight(const uint8_t *block, size_t step, size_t halfBytes) {
+  // @param ahead how much further memory is asked for
+  Eight(const uint8_t *block, size_t step, size_t halfBytes, size_t ahead) {
     for (size_t half = 0; half < 2; half++) {
       if constexpr (Bits == 4) {
         const uint8_t *from = block + half * halfBytes + step * 4 * kLanes;
-        prefetch(from + kAheadBlocks);
+        prefetch(from + ahead);
         const Weights both = loadHalves(from);
         first[half] = lowHalf(both);
         others[half] = highHalf(both);
       } else {
         const uint8_t *from = block + (4 * step + half) * 4 * kLanes;
-        prefetch(from + kAheadBlocks);
-        prefetch(from + kAheadBlocks + 4 * kPair);
+        prefetch(from + ahead);
+        prefetch(from + ahead + 4 * kPair);
         first[half] = loadWeights(from);
         others[half] = loadWeights(from + 4 * kPair);
       }
@@ -64,7 +64,7 @@ static inline void tileOfBlocks(const Linear &linear, size_t row, size_t pair) {
     }
 #pragma GCC unroll kUnroll
     for (size_t step = 0; step < Block / 8; step++, x += 2 * Quantized::kStep) {
-      const Eight<Bits> w(weights, step, kHalfBytes);
+      const Eight<Bits> w(weights, step, kHalfBytes, linear.ahead);
 #pragma GCC unroll 8
       for (size_t r = 0; r < R; r++) {
         const Four even = four(x + 4 * r), odd = four(x + Quantized::kStep + 4 * r);

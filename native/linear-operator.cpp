@@ -27,6 +27,7 @@ struct LinearKernel {
   float epsilon;
   float step;
   bool findsBest;
+  size_t ahead;
 };
 
 // Products that a task has at least, so that it costs more than to hand it out.
@@ -63,7 +64,8 @@ static Status *createLinear(const CustomOp *, const void *, const Info *info, vo
                                       Activation(activation),
                                       attribute(info, "epsilon", 1e-6f),
                                       Kind == LinearKind::kColumns8 ? step : 0.0f,
-                                      findsBest};
+                                      findsBest,
+                                      Kind == LinearKind::kColumns8 ? bytesAhead().columns : bytesAhead().blocks};
   return nullptr;
 }
 
@@ -80,6 +82,7 @@ static Status *computeLinear(void *of, Context *context) {
   Linear linear{};
   linear.columns = kernel.outFeatures;
   linear.activation = kernel.activation;
+  linear.ahead = kernel.ahead;
   const size_t padded = roundUp(kernel.inFeatures, kBlock), pairs = linear.pairs();
   const size_t outputBytes = rows * kernel.outFeatures * sizeof(float);
   const size_t numScales = pairs * kPair * (kHasBlocks ? padded / kernel.block : 1);

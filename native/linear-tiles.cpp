@@ -13,8 +13,6 @@ namespace CHAIRLIFT_INSTRUCTIONS {
 // sums, stay in the nearest cache.
 constexpr size_t kTogether = 256;
 constexpr size_t kRowsTogether = 128;
-// Bytes of weights that memory is asked for in advance.
-constexpr size_t kAheadTiles = 4096;
 // Products that are computed before the sums of the first one are read, and those whose sums are in registers.
 constexpr size_t kLead = 6;
 constexpr size_t kTurns = 2;
@@ -26,9 +24,8 @@ template <size_t Bits, size_t Block>
 static inline void unpackBlock(const uint8_t *__restrict from, int8_t *__restrict first, int8_t *__restrict second) {
   constexpr size_t kStep = 4 * kLanes;
   if constexpr (Bits == 8) {
+#pragma GCC unroll 2
     for (size_t at = 0; at < Block * kLanes; at += kStep, from += 2 * kStep) {
-      prefetch(from + kAheadTiles);
-      prefetch(from + kAheadTiles + kStep);
       for (size_t i = 0; i < kStep; i++) {
         first[at + i] = int8_t(from[i] ^ 0x80);
         second[at + i] = int8_t(from[kStep + i] ^ 0x80);
@@ -37,8 +34,8 @@ static inline void unpackBlock(const uint8_t *__restrict from, int8_t *__restric
   } else {
     for (size_t half = 0; half < 2; half++) {
       int8_t *to = half == 0 ? first : second;
+#pragma GCC unroll 2
       for (size_t at = 0; at < Block * kLanes; at += 2 * kStep, from += kStep) {
-        prefetch(from + kAheadTiles);
         for (size_t i = 0; i < kStep; i++) {
           to[at + i] = int8_t(int(from[i] & 15) - 8);
           to[at + kStep + i] = int8_t(int(from[i] >> 4) - 8);
@@ -69,7 +66,7 @@ class PairProduct {
         const size_t at = block * Block * kLanes;
         unpackBlock<Bits, Block>(weights + (first + block) * kBytes, columns[0] + at, columns[1] + at);
       }
-      multiply(first, count);
+      multiply(first, count, weights + (first + count) * kBytes, kBytes);
     }
     finish();
   }
@@ -95,10 +92,11 @@ class PairProduct {
   }
 
   // Adds the products of some blocks: sixteen rows at a time, of each half of the columns. They are computed in that
-  // order, kLead before their sums are added.
-  inline void multiply(size_t first, size_t count) {
+  // order, kLead before their sums are added. Meanwhile memory is asked for the weights that are next, which are in the
+  // second level when they become bytes with a sign.
+  inline void multiply(size_t first, size_t count, const uint8_t *next, size_t blockBytes) {
     constexpr size_t kEach = kTileDepth / Block;
-    const size_t all = 2 * groups * count;
+    const size_t all = 2 * groups * count, each = count * blockBytes / all;
     const int8_t *rows = input.tiledOf(firstRow, first * Block), *from = rows, *ofColumns = columns[0];
     size_t started = 0, half = 0, left = count;
     const auto start = [&] {
@@ -106,6 +104,7 @@ class PairProduct {
       if (started % kTurns == 0) product<0>(from, ofColumns, before);
       else product<1>(from, ofColumns, before);
       started++;
+      for (const uint8_t *end = next + each; next < end; next += 64) prefetchFar(next);
       from += kEach == 1 ? kWholeTile : started % 2 == 1 ? Block : kWholeTile - Block;
       ofColumns += Block * kLanes;
       if (--left > 0) return;

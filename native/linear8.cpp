@@ -12,21 +12,19 @@
 namespace chairlift {
 namespace CHAIRLIFT_INSTRUCTIONS {
 
-// Bytes that memory is asked for in advance by one tile: as many as arrive while it answers.
-constexpr size_t kAhead8 = 8192;
 // Bytes of a pair of columns, four values of each.
 constexpr size_t kStepBytes = 4 * kPair;
 // Columns of an output whose memory is asked for before it is written.
 constexpr size_t kManyColumns = 16384;
 
 // Weights that come next, which tiles ask memory for while they compute.
-struct Ahead {
+struct Next {
   const uint8_t *from;
   size_t step;  // bytes for each of the tile's own steps
 };
 
 template <size_t R, bool HasStep>
-static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ahead) {
+static inline void tile8(const Linear &linear, size_t row, size_t pair, Next next) {
   // A single row has too few sums to keep the multipliers busy: it has two of each.
   constexpr size_t kSums = R == 1 ? 2 : 1;
   const Quantized &input = linear.input;
@@ -49,9 +47,9 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
     for (size_t step = 0; step < kBlock / 4; step++, weights += kStepBytes, x += Quantized::kStep) {
       const Weights first = loadWeights(weights), second = loadWeights(weights + 4 * kLanes);
       // A step of a single tile's is two lines of the cache.
-      prefetch(ahead.from);
-      prefetch(ahead.from + ahead.step / 2);
-      ahead.from += ahead.step;
+      prefetch(next.from);
+      prefetch(next.from + next.step / 2);
+      next.from += next.step;
 #pragma GCC unroll 8
       for (size_t r = 0; r < R; r++) {
         const Four activations = four(x + 4 * r);
@@ -79,13 +77,13 @@ static inline void tile8(const Linear &linear, size_t row, size_t pair, Ahead ah
 
 // The largest tiles first, then what is left in ever smaller ones.
 template <size_t R, bool HasStep>
-static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_t pair, Ahead ahead) {
+static inline void tiles8(const Linear &linear, size_t row, size_t endRow, size_t pair, Next next) {
   const size_t steps = linear.input.padded / 4;
-  for (; row + R <= endRow; row += R, ahead.from += steps * ahead.step) {
-    tile8<R, HasStep>(linear, row, pair, ahead);
+  for (; row + R <= endRow; row += R, next.from += steps * next.step) {
+    tile8<R, HasStep>(linear, row, pair, next);
   }
   // With one step for all, which few use, there are no tiles in between: so the library is smaller.
-  if constexpr (R > 1) tiles8<HasStep ? 1 : R / 2, HasStep>(linear, row, endRow, pair, ahead);
+  if constexpr (R > 1) tiles8<HasStep ? 1 : R / 2, HasStep>(linear, row, endRow, pair, next);
 }
 
 void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstPair, size_t endPair) {
@@ -96,15 +94,15 @@ void linear8(const Linear &linear, size_t firstRow, size_t endRow, size_t firstP
     // A single tile reads memory as fast as it gives: what it asks for is soon to come. Several compute
     // for longer than that takes: together they ask for the next pair, so that none of it has to wait.
     const uint8_t *weights = linear.weights + pair * pairBytes;
-    const Ahead ahead = tiles == 1 ? Ahead{weights + kAhead8, kStepBytes}
-                                   : Ahead{weights + pairBytes, kStepBytes / tiles};
+    const Next next = tiles == 1 ? Next{weights + linear.ahead, kStepBytes}
+                                 : Next{weights + pairBytes, kStepBytes / tiles};
     if (tiles > 1 && linear.columns >= kManyColumns) askForOutputs(linear, firstRow, endRow, pair);
     if (linear.input.step != 0.0f) {
       const size_t row = multiplyStrips<8, kBlock, Scales::kStep>(linear, firstRow, endRow, pair);
-      tiles8<kRows8, true>(linear, row, endRow, pair, ahead);
+      tiles8<kRows8, true>(linear, row, endRow, pair, next);
     } else {
       const size_t row = multiplyStrips<8, kBlock, Scales::kColumns>(linear, firstRow, endRow, pair);
-      tiles8<kRows8, false>(linear, row, endRow, pair, ahead);
+      tiles8<kRows8, false>(linear, row, endRow, pair, next);
     }
   }
 }

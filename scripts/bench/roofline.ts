@@ -30,7 +30,9 @@ import { median, printTable } from './lib/table.ts';
 const CONTEXT = 128;
 const CAPACITY = 512;
 const FLOAT_BYTES = 4;
-const BANDWIDTH_PRODUCT = { rows: 1, inFeatures: 4096, outFeatures: 16_384 };
+/** Weights that are read for the memory's rate, in bytes: more than any third level of a cache has. */
+const BANDWIDTH_BYTES = 2 ** 30;
+const BANDWIDTH_FEATURES = 4096;
 const PEAK_PRODUCT = { rows: 512, inFeatures: 2048, outFeatures: 4096 };
 
 /** Bytes of a weight of linear layers, and of the vocabulary matrix: of a scale, each 64th part. */
@@ -88,11 +90,15 @@ interface Measurement {
   readonly share: number;
 }
 
+/** Median milliseconds in which a product of one row reads BANDWIDTH_BYTES. */
+function timeReading(kind: 'fp32' | 'native8', bytesEach: number): Promise<number> {
+  const outFeatures = BANDWIDTH_BYTES / bytesEach / BANDWIDTH_FEATURES;
+  return timeProduct(kind, { rows: 1, inFeatures: BANDWIDTH_FEATURES, outFeatures }, threads);
+}
+
 async function measureMachine(): Promise<Machine> {
-  const { inFeatures, outFeatures } = BANDWIDTH_PRODUCT;
-  const readMs = await timeProduct('fp32', BANDWIDTH_PRODUCT, threads);
-  const readRates = [FLOAT_BYTES / readMs];
-  if (ownKernels) readRates.push(1 / (await timeProduct('native8', BANDWIDTH_PRODUCT, threads)));
+  const readMs = [await timeReading('fp32', FLOAT_BYTES)];
+  if (ownKernels) readMs.push(await timeReading('native8', 1));
   const { rows, inFeatures: depth, outFeatures: width } = PEAK_PRODUCT;
   const operations = 2 * rows * depth * width;
   const floatMs = await timeProduct('fp32', PEAK_PRODUCT, threads);
@@ -106,7 +112,7 @@ async function measureMachine(): Promise<Machine> {
     integerMs.push(await timeProduct('native4', PEAK_PRODUCT, threads));
   }
   return {
-    bytes: inFeatures * outFeatures * 1000 * Math.max(...readRates),
+    bytes: (BANDWIDTH_BYTES * 1000) / Math.min(...readMs),
     floatOperations: (operations * 1000) / floatMs,
     int8Operations: (operations * 1000) / Math.min(...integerMs),
   };

@@ -17,17 +17,28 @@ export interface ExternalInitializer {
   readonly byteOffset: number;
 }
 
+/** An initializer and what reads it. */
+export interface UsedInitializer extends ExternalInitializer {
+  /** Types of the graph's nodes that have it as an input, those of graphs inside of nodes left out. */
+  readonly usedBy: ReadonlySet<string>;
+}
+
 /**
  * The initializers that a graph file keeps elsewhere.
  * @param folder of the files that it keeps them in
  * @throws Error when the file can't be read, holds no graph, or says nonsense of a tensor's place
  * @throws UntrustedPathError when a file is not in the folder
  */
-export function readExternalInitializers(graphPath: string, folder: string): ExternalInitializer[] {
+export function readExternalInitializers(graphPath: string, folder: string): UsedInitializer[] {
   const { graph } = readGraph(graphPath);
-  return graph.initializer
-    .filter(isExternal)
-    .map((tensor) => externalPlace(tensor, folder, graphPath));
+  const users = new Map<string, Set<string>>();
+  for (const { opType, input } of graph.node) {
+    for (const name of input) users.set(name, (users.get(name) ?? new Set()).add(opType));
+  }
+  return graph.initializer.filter(isExternal).map((tensor) => ({
+    ...externalPlace(tensor, folder, graphPath),
+    usedBy: users.get(tensor.name) ?? new Set(),
+  }));
 }
 
 function readGraph(path: string): ParsedModel {

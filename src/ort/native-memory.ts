@@ -17,6 +17,12 @@ interface PageMapper {
   reserve(byteLength: number, descriptor: number | null): Pointer;
   /** A file's bytes, to be read only; null where files can't be mapped. */
   mapFile(byteLength: number, descriptor: number): Pointer | null;
+  /**
+   * Bytes of a file, that are mapped at an address, in huge pages at the same address.
+   * @returns whether they are; if not they are mapped as before
+   * @throws Error when the file can't be read any more
+   */
+  copyFile(address: Pointer, byteLength: number, descriptor: number, byteOffset: number): boolean;
   release(address: Pointer, byteLength: number): void;
   /** Gives whole pages back; they read as zeros or as before. */
   discard(address: Pointer, byteLength: number, isShared: boolean): void;
@@ -34,6 +40,8 @@ export class NativeMemory {
   readonly byteLength: number;
   readonly #address: Pointer;
   readonly #isShared: boolean;
+  /** Descriptor of the file that is mapped, if one is. */
+  #file: number | null = null;
   #released = false;
 
   /**
@@ -54,16 +62,35 @@ export class NativeMemory {
    */
   static ofFile(path: string): NativeMemory {
     const descriptor = openSync(path, 'r');
+    let isMapped = false;
     try {
       const { size } = fstatSync(descriptor);
       const address = pageMapper.mapFile(size, descriptor);
-      if (address !== null) return new NativeMemory(size, null, address);
+      if (address !== null) {
+        const memory = new NativeMemory(size, null, address);
+        memory.#file = descriptor;
+        isMapped = true;
+        return memory;
+      }
       const copy = new NativeMemory(size);
       readWhole(descriptor, Buffer.from(copy.view()));
       return copy;
     } finally {
-      closeSync(descriptor);
+      if (!isMapped) closeSync(descriptor);
     }
+  }
+
+  /**
+   * Reads bytes of the file that is mapped into huge pages at the same addresses, which nobody must read meanwhile.
+   * `discard` would lose them.
+   * @param byteOffset @param byteLength of pages
+   * @returns whether they are there; all is as before if not
+   */
+  copyToHugePages(byteOffset: number, byteLength: number): boolean {
+    this.#checkRange(byteOffset, byteLength);
+    if (this.#file === null) return false;
+    const address = this.address + BigInt(byteOffset);
+    return pageMapper.copyFile(address, byteLength, this.#file, byteOffset);
   }
 
   get address(): Pointer {
@@ -119,6 +146,7 @@ export class NativeMemory {
     if (this.#released) return;
     this.#released = true;
     pageMapper.release(this.#address, this.byteLength);
+    if (this.#file !== null) closeSync(this.#file);
   }
 
   #checkRange(offset: number, length: number): void {
@@ -185,10 +213,13 @@ function posixPageMapper(): PageMapper {
   ]);
   const munmap = libc.func('munmap', 'int', ['intptr_t', 'size_t']);
   const madvise = libc.func('madvise', 'int', ['intptr_t', 'size_t', 'int']);
+  const mprotect = libc.func('mprotect', 'int', ['intptr_t', 'size_t', 'int']);
+  const pread = libc.func('pread', 'intptr_t', ['int', 'intptr_t', 'size_t', 'int64_t']);
   const linux = process.platform === 'linux';
   const readWrite = 0x1 | 0x2;
   const privateAnonymousNoReserve = linux ? 0x2 | 0x20 | 0x4000 : 0x2 | 0x1000 | 0x40;
-  const noHugePages = 15;
+  const [hugePages, noHugePages] = [14, 15];
+  const atAddress = 0x10;
   // MADV_DONTNEED; on macOS only MADV_FREE frees the pages.
   const notNeeded = linux ? 4 : 5;
   // MADV_REMOVE: pages of shared memory belong to the file, not to the mapping.
@@ -212,6 +243,23 @@ function posixPageMapper(): PageMapper {
         throw new Error(`could not map ${byteLength} bytes of a file (errno ${koffi.errno()})`);
       }
       return address;
+    },
+    copyFile(address, byteLength, descriptor, byteOffset) {
+      const flags = privateAnonymousNoReserve | atAddress;
+      const isMapped = BigInt(mmap(address, byteLength, readWrite, flags, -1, 0)) === address;
+      if (isMapped) {
+        madvise(address, byteLength, hugePages);
+        let done = 0;
+        for (let count = 1; count > 0 && done < byteLength; done += count) {
+          const to = address + BigInt(done);
+          count = Number(pread(descriptor, to, byteLength - done, byteOffset + done));
+        }
+        if (done === byteLength && mprotect(address, byteLength, readOnly) === 0) return true;
+      }
+      const again = privateMapping | atAddress;
+      const mapped = mmap(address, byteLength, readOnly, again, descriptor, byteOffset);
+      if (BigInt(mapped) === address) return false;
+      throw new Error(`could not map ${byteLength} bytes of a file again (errno ${koffi.errno()})`);
     },
     release(address, byteLength) {
       munmap(address, byteLength);
@@ -241,6 +289,7 @@ function windowsPageMapper(): PageMapper {
       return address;
     },
     mapFile: () => null,
+    copyFile: () => false,
     release(address) {
       virtualFree(address, 0, memRelease);
     },

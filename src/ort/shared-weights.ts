@@ -1,7 +1,8 @@
 import { ort } from './api.ts';
-import { type ElementType, elementTypeOf } from './element-type.ts';
+import { elementTypeOf } from './element-type.ts';
 import { Handle } from './handle.ts';
 import { NativeMemory } from './native-memory.ts';
+import { type HotRange, SettlingWeights } from './settling-weights.ts';
 import { Tensor } from './tensor.ts';
 
 /** A weight in a file. */
@@ -13,7 +14,12 @@ export interface FileWeight {
   readonly dims: readonly number[];
   readonly path: string;
   readonly byteOffset: number;
+  /** Types of the nodes that read it. */
+  readonly usedBy: ReadonlySet<string>;
 }
+
+/** Nodes of our own kernels that read all of a weight in each step, from where it is. */
+const PRODUCTS = ['Linear8', 'LinearBlocks8', 'Linear4'];
 
 /** Weights as a session takes them. */
 export type SessionWeights = Pick<SharedWeights, 'pointer' | 'tensors'>;
@@ -26,30 +32,38 @@ export type SessionWeights = Pick<SharedWeights, 'pointer' | 'tensors'>;
 export class SharedWeights extends Handle {
   readonly tensors: ReadonlyMap<string, Tensor>;
   readonly #files = new Map<string, NativeMemory>();
+  readonly #settling: SettlingWeights;
 
   /**
    * Each session keeps its own weights of element types that tensors can't have, and its own
    * vectors: not every kernel that rearranges them can share the result.
+   * @param stayMapped as pages of their files, which other processes share; otherwise they move into huge pages
    * @throws Error when a file can't be read
    */
-  constructor(weights: readonly FileWeight[]) {
+  constructor(weights: readonly FileWeight[], stayMapped = false) {
     super(ort().api.CreatePrepackedWeightsContainer());
     const tensors = new Map<string, Tensor>();
+    const hot: HotRange[] = [];
     for (const weight of weights) {
       const type = elementTypeOf(weight.dataType);
-      if (type !== undefined && weight.dims.length > 1)
-        tensors.set(weight.name, this.#tensor(type, weight));
+      if (type === undefined || weight.dims.length < 2) continue;
+      const file = this.#file(weight.path);
+      const { byteOffset: start, dims, usedBy } = weight;
+      const tensor = Tensor.overNative(type, dims, file, start);
+      tensors.set(weight.name, tensor);
+      if (stayMapped || !PRODUCTS.some((product) => usedBy.has(product))) continue;
+      hot.push({ file, start, end: start + tensor.byteLength });
     }
     this.tensors = tensors;
+    this.#settling = new SettlingWeights(hot);
   }
 
-  #tensor(type: ElementType, { dims, path, byteOffset }: FileWeight): Tensor {
-    let file = this.#files.get(path);
-    if (!file) {
-      file = NativeMemory.ofFile(path);
-      this.#files.set(path, file);
-    }
-    return Tensor.overNative(type, dims, file, byteOffset);
+  #file(path: string): NativeMemory {
+    const known = this.#files.get(path);
+    if (known) return known;
+    const file = NativeMemory.ofFile(path);
+    this.#files.set(path, file);
+    return file;
   }
 
   /** Those of a graph that has some of them. */
@@ -59,10 +73,19 @@ export class SharedWeights extends Handle {
   }
 
   /**
-   * Frees pages that were read while sessions were made: few are needed in the files' own layout.
+   * Frees pages that were read while sessions were made: few are needed in the files' own layout. To be called before
+   * the first run.
    */
   trim(): void {
     for (const file of this.#files.values()) file.discard(0, file.byteLength);
+  }
+
+  /**
+   * Moves some of what products read into huge pages, as SettlingWeights says, between two runs.
+   * @param ms milliseconds that a run took, of which this takes a tenth again
+   */
+  settleAfter(ms: number): void {
+    this.#settling.move(ms / 10);
   }
 
   protected override free(pointer: bigint): void {

@@ -5,7 +5,7 @@ import { coreLimits, usableCores } from '../../ort/usable-cores.ts';
 import { LIMITS } from '../../limits.ts';
 import { hasFastInt8, mayOverflowInt8 } from '../../ort/cpu-features.ts';
 import { formatBytes } from '../terminal/text-format.ts';
-import { freeMemory } from '../../serving/choices/free-memory.ts';
+import { freeMemory } from '../../ort/free-memory.ts';
 import { broken, type Check, ok, warning } from './check.ts';
 
 /** The two processes of a server with a small model take 300 MB. */

@@ -11,7 +11,7 @@ import { ModelError } from '../../model/model-error.ts';
 import { requirePlainLayers } from '../../optimize/folder/checkpoint.ts';
 import { resolveKernels } from '../../serving/choices/kernels.ts';
 import { cpuSpeed, resolvePrecision } from '../../serving/choices/precision.ts';
-import { freeMemory } from '../../serving/choices/free-memory.ts';
+import { freeMemory } from '../../ort/free-memory.ts';
 import { downloadConfig } from '../../serving/models/download-model.ts';
 import { findServable } from '../../serving/models/find-model.ts';
 import { defaultModel } from '../../serving/models/model-source.ts';

@@ -10,7 +10,7 @@ import { askForModel } from '../../serving/models/download-model.ts';
 import { EncoderLoader, kindOf } from '../../serving/loading/encoder-loader.ts';
 import { errorLine } from '../terminal/error-line.ts';
 import { findModel } from '../../serving/models/find-model.ts';
-import { freeMemory } from '../../serving/choices/free-memory.ts';
+import { freeMemory } from '../../ort/free-memory.ts';
 import {
   checkAdapter,
   servedLora,

@@ -44,6 +44,8 @@ export interface CpuDecoderOptions extends SlotLayoutOptions {
   readonly maxModelLen: number;
   /** Descriptor of shared memory to keep the KV cache in; see kvShape. */
   readonly sharedMemoryFd?: number | null;
+  /** Other processes map the same weights; false if left out. See SharedWeights. */
+  readonly sharesWeights?: boolean;
   /** Tokens of the longest segment that plans have; short ones if left out. */
   readonly maxRunTokens?: number;
   /** Longest draft that plans have; 0 if left out. */
@@ -88,7 +90,8 @@ export class CpuDecoder implements Decoder {
     const isNative = manifest.kernels === 'native';
     const reproducible = (options.reproducible ?? false) && !isNative;
     this.#layout = new SlotLayout({ ...options, reproducible });
-    this.#weights = new SharedWeights(readExternalInitializers(graphPath, weightsFolder));
+    const initializers = readExternalInitializers(graphPath, weightsFolder);
+    this.#weights = new SharedWeights(initializers, options.sharesWeights);
     const open = (path: string) => openGraph(path, model, options.session, this.#weights);
     this.#session = withPlainAttention(() => open(graphPath));
     this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
@@ -112,10 +115,9 @@ export class CpuDecoder implements Decoder {
         : new PredictionRunner(path, model, this.storage, this.#weights, options.session);
     this.#weights.trim();
     const { maxActive, maxCached } = options.adapters ?? { maxActive: 1, maxCached: 0 };
-    const adapters = manifest.adapters
+    this.#adapters = manifest.adapters
       ? new AdapterSlots(manifest.adapters, { maxActive, maxCached })
       : null;
-    this.#adapters = adapters;
     const { states: rows } = options;
     const states = rows
       ? { pools: new StatePools(manifest.states ?? [], rows.numRows), rows }
@@ -124,7 +126,7 @@ export class CpuDecoder implements Decoder {
     const memory = {
       storage: this.storage,
       logits: this.#logits,
-      adapters,
+      adapters: this.#adapters,
       states,
       hidden: this.prediction,
     };
@@ -241,7 +243,9 @@ export class CpuDecoder implements Decoder {
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
-    timedRuns.push({ ...work, ms: performance.now() - startedAt });
+    const ms = performance.now() - startedAt;
+    timedRuns.push({ ...work, ms });
+    this.#weights.settleAfter(ms);
     binding.deliverHidden();
     for (const { segment, places: own } of wanted) {
       const first = row;

@@ -172,7 +172,7 @@ function predictionDrafts(
 
 function draftSource(
   { draftModel, maxTokens }: SpeculativeOptions,
-  { model, maxModelLen, device = CPU_DEVICE }: EngineOptions,
+  { model, maxModelLen, device = CPU_DEVICE, sharesWeights = false }: EngineOptions,
   session: SessionOptions,
 ): DraftSource {
   if (draftModel === null) return new NgramDrafts();
@@ -190,6 +190,7 @@ function draftSource(
     maxModelLen: capacity,
     // The first draft for a text runs all of it.
     maxRunTokens: capacity,
+    sharesWeights,
     session,
   };
   const decoder =

@@ -113,6 +113,7 @@ export function openSlots(
     ...common,
     costs,
     sharedMemoryFd,
+    sharesWeights: options.sharesWeights ?? false,
     maxRunTokens: options.maxNumBatchedTokens,
     adapters: options.adapters,
     states,

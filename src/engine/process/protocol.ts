@@ -22,6 +22,8 @@ export interface EngineOptions {
   readonly maxNumBatchedTokens: number;
   /** Intra-op threads of ONNX Runtime; 0 takes what `usableCores` gives. */
   readonly threads: number;
+  /** Other engine processes map the same weights, which so stay in memory once; false if left out. CPU only. */
+  readonly sharesWeights?: boolean;
   /** Device that computes; the CPU if left out. */
   readonly device?: DeviceOptions;
   /**

@@ -137,6 +137,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         ...limits,
         kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
         threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
+        sharesWeights: instances > 1,
         attention,
         blockEvents: this.#server.kvEvents !== null,
         speculative: await speculation(options, formats, chosenDevice.device, model.manifest),

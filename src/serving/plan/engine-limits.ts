@@ -3,7 +3,7 @@ import type { PrefixTierLimits } from '../../engine/prefix-tier/open-tier.ts';
 import type { EngineOptions } from '../../engine/process/protocol.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
 import { type ChosenDevice, gpuOf } from '../choices/device.ts';
-import { freeMemory } from '../choices/free-memory.ts';
+import { freeMemory } from '../../ort/free-memory.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 import type { Options } from '../../settings/options.ts';
 

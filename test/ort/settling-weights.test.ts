@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { hugePageBytes } from '../../src/ort/huge-pages.ts';
+import { NativeMemory } from '../../src/ort/native-memory.ts';
+import { SettlingWeights } from '../../src/ort/settling-weights.ts';
+
+const MIB = 2 ** 20;
+const HOUR_MS = 3_600_000;
+const folder = mkdtempSync(join(tmpdir(), 'settling-weights-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const pageBytes = hugePageBytes();
+if (pageBytes === null) console.warn('huge pages: this system has none, so none are tested');
+
+/** A file of random bytes that is mapped, and these bytes. */
+function mappedFile(name: string, size: number) {
+  const path = join(folder, name);
+  const bytes = randomBytes(size);
+  writeFileSync(path, bytes);
+  return { path, bytes, file: NativeMemory.ofFile(path) };
+}
+
+const hugeKib = () =>
+  Number(/^AnonHugePages:\s+(\d+)/m.exec(readFileSync('/proc/self/smaps_rollup', 'utf8'))?.[1]);
+
+describe.skipIf(pageBytes === null)('weights on their way into huge pages', () => {
+  test('are the same bytes at the same addresses, those around them too', () => {
+    const { bytes, file } = mappedFile('same', 9 * MIB + 4096);
+    const before = hugeKib();
+    const moved = new SettlingWeights([{ file, start: 5000, end: 9 * MIB }]).move(HOUR_MS);
+    expect(moved).toBeGreaterThanOrEqual(6 * MIB);
+    expect(moved).toBeLessThan(9 * MIB);
+    // Random bytes are compared as one: a difference would be printed byte by byte.
+    expect(Buffer.from(file.view()).equals(bytes)).toBe(true);
+    expect(hugeKib()).toBeGreaterThan(before);
+    file.release();
+  });
+
+  test('are one range where only a little lies between them, and all of them go', () => {
+    const { bytes, file } = mappedFile('near', 24 * MIB);
+    const ranges = [
+      { file, start: 12 * MIB, end: 24 * MIB },
+      { file, start: 0, end: 12 * MIB - 1000 },
+    ];
+    const settling = new SettlingWeights(ranges);
+    expect(settling.move(HOUR_MS)).toBeGreaterThanOrEqual(22 * MIB);
+    expect(settling.move(HOUR_MS)).toBe(0);
+    expect(Buffer.from(file.view()).equals(bytes)).toBe(true);
+    file.release();
+  });
+
+  test('leave what no product reads where it is', () => {
+    const { file } = mappedFile('apart', 24 * MIB);
+    const ranges = [
+      { file, start: 0, end: 4 * MIB },
+      { file, start: 20 * MIB, end: 24 * MIB },
+    ];
+    expect(new SettlingWeights(ranges).move(HOUR_MS)).toBeLessThanOrEqual(8 * MIB);
+    file.release();
+  });
+
+  test('go a page at a time where there is no time', () => {
+    const { file } = mappedFile('slow', 12 * MIB);
+    expect(new SettlingWeights([{ file, start: 0, end: 12 * MIB }]).move(0)).toBe(pageBytes);
+    file.release();
+  });
+
+  test('stay mapped where the file became shorter', () => {
+    const { path, bytes, file } = mappedFile('short', 8 * MIB);
+    writeFileSync(path, bytes.subarray(0, MIB));
+    expect(new SettlingWeights([{ file, start: 0, end: 8 * MIB }]).move(HOUR_MS)).toBe(0);
+    expect(Buffer.from(file.view(0, MIB)).equals(bytes.subarray(0, MIB))).toBe(true);
+    file.release();
+  });
+});
+
+test('there are no huge pages where the system says so, or says nothing', async () => {
+  const enabled = async (name: string, text: string, bytes: string) => {
+    const root = join(folder, name);
+    const at = join(root, 'sys/kernel/mm/transparent_hugepage');
+    await mkdir(at, { recursive: true });
+    await writeFile(join(at, 'enabled'), text);
+    await writeFile(join(at, 'hpage_pmd_size'), bytes);
+    return hugePageBytes(root);
+  };
+  expect(await enabled('asked', 'always [madvise] never\n', '2097152\n')).toBe(2 * MIB);
+  expect(await enabled('all', '[always] madvise never\n', '2097152\n')).toBe(2 * MIB);
+  expect(await enabled('never', 'always madvise [never]\n', '2097152\n')).toBeNull();
+  expect(await enabled('large', '[always] madvise never\n', '536870912\n')).toBeNull();
+  expect(await enabled('odd', '[always] madvise never\n', 'nonsense\n')).toBeNull();
+  expect(hugePageBytes(join(folder, 'nothing'))).toBeNull();
+});
