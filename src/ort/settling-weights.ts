@@ -27,6 +27,8 @@ export class SettlingWeights {
   /** Ranges that are left, in whole pages, the next one last. */
   readonly #left: { readonly file: NativeMemory; start: number; readonly end: number }[];
   #bytesUntilLook = 0;
+  /** Time that is left for it, in milliseconds; less than zero after a page that took longer. */
+  #msLeft = 0;
 
   constructor(ranges: readonly HotRange[]) {
     const bytes = this.#pageBytes;
@@ -34,19 +36,17 @@ export class SettlingWeights {
   }
 
   /**
-   * Moves as many as a time allows, at least one page; none while the machine has no room for them. Nobody must read
-   * them meanwhile.
-   * @param ms milliseconds
+   * Moves as many as a time allows; none where the machine has no room for them. Nobody must read them meanwhile.
+   * @param ms milliseconds, which a page may exceed: that is taken off the next ones
    * @returns bytes that were moved
    */
   move(ms: number): number {
-    const end = performance.now() + ms;
     let moved = 0;
-    do {
-      const bytes = this.#moveOne();
-      if (bytes === 0) return moved;
-      moved += bytes;
-    } while (performance.now() < end);
+    for (this.#msLeft += ms; this.#msLeft > 0 && this.#left.length > 0;) {
+      const startedAt = performance.now();
+      moved += this.#moveOne();
+      this.#msLeft -= performance.now() - startedAt;
+    }
     return moved;
   }
 
