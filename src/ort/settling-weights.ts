@@ -38,30 +38,31 @@ export class SettlingWeights {
   /**
    * Moves as many as a time allows; none where the machine has no room for them. Nobody must read them meanwhile.
    * @param ms milliseconds, which a page may exceed: that is taken off the next ones
-   * @returns bytes that were moved
+   * @returns bytes that are left to be moved
    */
   move(ms: number): number {
-    let moved = 0;
     for (this.#msLeft += ms; this.#msLeft > 0 && this.#left.length > 0;) {
       const startedAt = performance.now();
-      moved += this.#moveOne();
+      this.#moveOne();
       this.#msLeft -= performance.now() - startedAt;
     }
-    return moved;
+    return this.#bytesLeft();
   }
 
-  /** @returns bytes that were moved; 0 when none are left */
-  #moveOne(): number {
+  #moveOne(): void {
     const range = this.#left.at(-1);
     const bytes = this.#pageBytes;
-    if (range === undefined || bytes === null) return 0;
+    if (range === undefined || bytes === null) return;
     if (!this.#hasRoom(bytes) || !range.file.copyToHugePages(range.start, bytes)) {
       this.#left.length = 0;
-      return 0;
+      return;
     }
     range.start += bytes;
     if (range.start === range.end) this.#left.pop();
-    return bytes;
+  }
+
+  #bytesLeft(): number {
+    return this.#left.reduce((sum, { start, end }) => sum + end - start, 0);
   }
 
   /** Whether all that is left fits into free memory, pages of files that can be dropped included. */
@@ -69,8 +70,7 @@ export class SettlingWeights {
     this.#bytesUntilLook -= bytes;
     if (this.#bytesUntilLook >= 0) return true;
     this.#bytesUntilLook = BYTES_PER_LOOK;
-    const left = this.#left.reduce((sum, { start, end }) => sum + end - start, 0);
-    return freeMemory() >= left + RESERVE_BYTES;
+    return freeMemory() >= this.#bytesLeft() + RESERVE_BYTES;
   }
 }
 

@@ -82,10 +82,11 @@ export class SharedWeights extends Handle {
 
   /**
    * Moves some of what products read into huge pages, as SettlingWeights says, between two runs.
-   * @param ms milliseconds that a run took, of which this takes a tenth again
+   * @param ms milliseconds that it may take: a tenth of the run's before, or more while there is nothing to run
+   * @returns whether some are left
    */
-  settleAfter(ms: number): void {
-    this.#settling.move(ms / 10);
+  settle(ms: number): boolean {
+    return this.#settling.move(ms) > 0;
   }
 
   protected override free(pointer: bigint): void {

@@ -62,13 +62,13 @@ export interface CpuDecoderOptions extends SlotLayoutOptions {
 /** The decoder over ONNX Runtime on the CPU, with the KV cache appended to in place. */
 export class CpuDecoder implements Decoder {
   readonly storage: KvStorage;
+  readonly weights: SharedWeights;
   /** Widths of the hidden state, and of embeddings in place of tokens; null if the graph has none. */
   readonly hiddenSize: number | null;
   readonly embeddingWidth: number | null;
   /** The model's module that predicts; null if none was built. */
   readonly prediction: PredictionRunner | null;
   readonly #layout: SlotLayout;
-  readonly #weights: SharedWeights;
   readonly #session: Session;
   readonly #mixedSession: Session;
   /** For prefill runs of more than MAX_PLAIN_TOKENS. */
@@ -91,8 +91,8 @@ export class CpuDecoder implements Decoder {
     const reproducible = (options.reproducible ?? false) && !isNative;
     this.#layout = new SlotLayout({ ...options, reproducible });
     const initializers = readExternalInitializers(graphPath, weightsFolder);
-    this.#weights = new SharedWeights(initializers, options.sharesWeights);
-    const open = (path: string) => openGraph(path, model, options.session, this.#weights);
+    this.weights = new SharedWeights(initializers, options.sharesWeights);
+    const open = (path: string) => openGraph(path, model, options.session, this.weights);
     this.#session = withPlainAttention(() => open(graphPath));
     this.#mixedSession = withPlainAttention(() => open(mixedGraphPath));
     const { numSlots, maxModelLen, maxRunTokens = 0, maxDraftTokens = 0 } = options;
@@ -112,8 +112,8 @@ export class CpuDecoder implements Decoder {
     this.prediction =
       path === null
         ? null
-        : new PredictionRunner(path, model, this.storage, this.#weights, options.session);
-    this.#weights.trim();
+        : new PredictionRunner(path, model, this.storage, this.weights, options.session);
+    this.weights.trim();
     const { maxActive, maxCached } = options.adapters ?? { maxActive: 1, maxCached: 0 };
     this.#adapters = manifest.adapters
       ? new AdapterSlots(manifest.adapters, { maxActive, maxCached })
@@ -245,7 +245,7 @@ export class CpuDecoder implements Decoder {
     }
     const ms = performance.now() - startedAt;
     timedRuns.push({ ...work, ms });
-    this.#weights.settleAfter(ms);
+    this.weights.settle(ms / 10);
     binding.deliverHidden();
     for (const { segment, places: own } of wanted) {
       const first = row;
@@ -290,7 +290,7 @@ export class CpuDecoder implements Decoder {
     this.#mixedSession.release();
     this.#longSession?.release();
     this.#session.release();
-    this.#weights.release();
+    this.weights.release();
     this.#logits.release();
     this.storage.release();
     this.#paddingSlot?.release();

@@ -21,6 +21,10 @@ let hasAdapters = false;
 let blockLog: BlockLog | null = null;
 let tier: PrefixTier | null = null;
 let looping = false;
+/** Work for when there is no other; it says whether some of it is left. Null once it is done. */
+let settle: ((ms: number) => boolean) | null = null;
+/** Milliseconds of it, which a request may have to wait for. */
+const SETTLING_MS = 2;
 
 process.on('message', receive);
 // If the device is lost or out of memory, the process ends, and a new one starts.
@@ -70,9 +74,16 @@ function iterate(): void {
   const blocks = blockLog?.drain() ?? [];
   if (blocks.length > 0) post({ type: 'blocks', events: blocks });
   post(toStepMessage(outputs, engine.stats, engine.takeRecord(), tier?.stats));
-  if (!engine.hasWork) return;
+  if (!engine.hasWork) return void setImmediate(rest);
   looping = true;
   setImmediate(iterate);
+}
+
+/** A little of what can be done without requests, until one comes. */
+function rest(): void {
+  if (looping || settle === null) return;
+  if (settle(SETTLING_MS)) setImmediate(rest);
+  else settle = null;
 }
 
 function handle(command: EngineCommand): void {
@@ -115,7 +126,7 @@ function prepare(threads: number): void {
 function start(options: EngineOptions, sharedMemoryFd: number | null): void {
   try {
     const opened = openEngine(options, sharedMemoryFd);
-    ({ engine, blocks: blockLog, tier } = opened);
+    ({ engine, blocks: blockLog, tier, settle } = opened);
     hasAdapters = options.adapters !== undefined;
     post({ type: 'ready', info: opened.info });
   } catch (error) {

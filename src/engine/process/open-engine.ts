@@ -43,6 +43,8 @@ export interface OpenedEngine {
   readonly blocks: BlockLog | null;
   /** Prefixes kept beyond the KV cache: to be asked before a request is added. Null if none are. */
   readonly tier: PrefixTier | null;
+  /** Work for when there is no other; see SharedWeights.settle. Null if there is none. */
+  readonly settle: ((ms: number) => boolean) | null;
 }
 
 /**
@@ -71,10 +73,11 @@ export function openEngine(
           sharedMemoryFd: null,
           tier: null,
           prediction: null,
+          settle: null,
         }
       : openSlots(options, session, inheritedMemory, blocks);
   const { decoder, kvCache, costs, states, kvCacheBytes, kvCacheTokens, durable } = opened;
-  const { hiddenSize, embeddingWidth, sharedMemoryFd, tier, prediction } = opened;
+  const { hiddenSize, embeddingWidth, sharedMemoryFd, tier, prediction, settle } = opened;
   const maxDraftTokens = options.speculative?.maxTokens ?? 0;
   const grammars = vocabulary ? new GrammarMatchers({ vocabulary, maxDraftTokens }) : null;
   const drafting = { kvCache, costs, states, grammars, decoder, prediction };
@@ -96,6 +99,7 @@ export function openEngine(
     speculator,
     blocks,
     tier,
+    settle,
     info: {
       runtimeVersion: ortVersion(),
       device: device.name,

@@ -42,6 +42,8 @@ export interface OpenedSlots {
   readonly tier: PrefixTier | null;
   /** The model's module that predicts; null if none was built. */
   readonly prediction: PredictionModule | null;
+  /** See OpenedEngine. */
+  readonly settle: ((ms: number) => boolean) | null;
 }
 
 /**
@@ -104,7 +106,8 @@ export function openSlots(
   if (!isCpu) {
     const decoder = new DeviceDecoder(model, { ...common, device });
     const nothing = { hiddenSize: null, embeddingWidth: null, durable: null, sharedMemoryFd: null };
-    return { decoder, kvCache, costs, states, ...memory, ...nothing, tier, prediction: null };
+    const parts = { decoder, kvCache, costs, states, ...memory, ...nothing };
+    return { ...parts, tier, prediction: null, settle: null };
   }
   const sharedMemoryFd = options.durableKv
     ? (inheritedMemory ?? createSharedMemory(KvStorage.byteLength(shape)))
@@ -125,8 +128,18 @@ export function openSlots(
   const durable = journal && new JournaledDecoder(decoder, journal, kvCache);
   const { hiddenSize, embeddingWidth, prediction } = decoder;
   const stateful = states && new StatefulDecoder(decoder, states);
+  const settle = (ms: number) => decoder.weights.settle(ms);
   const parts = { decoder: durable ?? stateful ?? decoder, kvCache, costs, states, ...memory };
-  return { ...parts, hiddenSize, embeddingWidth, durable, sharedMemoryFd, tier, prediction };
+  return {
+    ...parts,
+    hiddenSize,
+    embeddingWidth,
+    durable,
+    sharedMemoryFd,
+    tier,
+    prediction,
+    settle,
+  };
 }
 
 /**

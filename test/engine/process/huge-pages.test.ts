@@ -1,0 +1,68 @@
+/** Real engine processes whose weights move into huge pages, and those that leave them mapped. */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
+import { EngineClient } from '../../../src/front/engine-process/engine-client.ts';
+import { hugePageBytes } from '../../../src/ort/huge-pages.ts';
+import { buildSummit } from '../../support/crashing-engine.ts';
+import { engineRequest } from '../../support/engine-requests.ts';
+import { temporaryCache } from '../../support/temporary-cache.ts';
+
+const pageBytes = hugePageBytes();
+if (pageBytes === null) console.warn('huge pages: this system has none, so none are tested');
+
+const cache = await temporaryCache();
+afterAll(() => cache.remove());
+const model = await buildSummit({ cacheDirectory: cache.path }, ['int8', 'int8', 'native']);
+const weights = join(model.weightsFolder, 'decoder.onnx.data');
+const options: EngineOptions = {
+  model,
+  maxNumSeqs: 2,
+  maxModelLen: 1024,
+  maxNumBatchedTokens: 64,
+  threads: 1,
+  kvCacheMemory: 2 ** 26,
+  prefixCaching: true,
+  targetItlMs: null,
+};
+
+/** Bytes of the weights' file that a process has mapped. */
+function mappedBytes(pid: number | undefined): number {
+  const lines = readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n');
+  const ranges = lines.filter((line) => line.endsWith(weights));
+  const sizes = ranges.map((line) => {
+    const [start = '0', end = '0'] = line.split(/[- ]/);
+    return Number(BigInt(`0x${end}`) - BigInt(`0x${start}`));
+  });
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+async function textOf(client: EngineClient): Promise<number[]> {
+  const promptTokenIds = Int32Array.from({ length: 200 }, (_, at) => 9 + ((at * 31) % 700));
+  const tokens: number[] = [];
+  const request = engineRequest({ promptTokenIds, maxTokens: 40 });
+  for await (const { tokenIds } of client.generate(request, new AbortController().signal)) {
+    tokens.push(...tokenIds);
+  }
+  return tokens;
+}
+
+test.skipIf(pageBytes === null)(
+  'weights move while there is nothing to do, but not those of several processes, and texts are the same',
+  async () => {
+    const [own, shared] = [new EngineClient(), new EngineClient()];
+    await Promise.all([own.start(options), shared.start({ ...options, sharesWeights: true })]);
+    // ONNX Runtime maps some of the file a second time, alike in both.
+    const all = mappedBytes(shared.pid);
+    const moved = () => all - mappedBytes(own.pid);
+    await vi.waitFor(() => expect(moved()).toBeGreaterThan(0), 10_000);
+    const texts = await Promise.all([textOf(own), textOf(shared)]);
+    expect(texts[0]).toHaveLength(40);
+    expect(texts[1]).toEqual(texts[0]);
+    expect(moved() % (pageBytes ?? 1)).toBe(0);
+    expect(mappedBytes(shared.pid)).toBe(all);
+    expect(all).toBeGreaterThan(statSync(weights).size);
+    await Promise.all([own.stop(), shared.stop()]);
+  },
+);
