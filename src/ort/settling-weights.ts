@@ -26,11 +26,14 @@ export class SettlingWeights {
   readonly #pageBytes = hugePageBytes();
   /** Ranges that are left, in whole pages, the next one last. */
   readonly #left: { readonly file: NativeMemory; start: number; readonly end: number }[];
+  readonly #freeMemory: () => number;
   #bytesUntilLook = 0;
   /** Time that is left for it, in milliseconds; less than zero after a page that took longer. */
   #msLeft = 0;
 
-  constructor(ranges: readonly HotRange[]) {
+  /** @param free bytes that this process may still take; for tests */
+  constructor(ranges: readonly HotRange[], free = freeMemory) {
+    this.#freeMemory = free;
     const bytes = this.#pageBytes;
     this.#left = bytes === null ? [] : joined(ranges).flatMap((range) => wholePages(range, bytes));
   }
@@ -41,7 +44,8 @@ export class SettlingWeights {
    * @returns bytes that are left to be moved
    */
   move(ms: number): number {
-    for (this.#msLeft += ms; this.#msLeft > 0 && this.#left.length > 0;) {
+    this.#msLeft += ms;
+    while (this.#msLeft > 0 && this.#left.length > 0) {
       const startedAt = performance.now();
       this.#moveOne();
       this.#msLeft -= performance.now() - startedAt;
@@ -70,7 +74,7 @@ export class SettlingWeights {
     this.#bytesUntilLook -= bytes;
     if (this.#bytesUntilLook >= 0) return true;
     this.#bytesUntilLook = BYTES_PER_LOOK;
-    return freeMemory() >= this.#bytesLeft() + RESERVE_BYTES;
+    return this.#freeMemory() >= this.#bytesLeft() + RESERVE_BYTES;
   }
 }
 

@@ -27,6 +27,18 @@ function mappedFile(name: string, size: number) {
 const hugeKib = () =>
   Number(/^AnonHugePages:\s+(\d+)/m.exec(readFileSync('/proc/self/smaps_rollup', 'utf8'))?.[1]);
 
+/** Bytes of a file that this process has mapped. */
+function mappedBytes(path: string): number {
+  const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
+  const sizes = lines.filter((line) => line.endsWith(path)).map(sizeOf);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function sizeOf(line: string): number {
+  const [start = '0', end = '0'] = line.split(/[- ]/);
+  return Number(BigInt(`0x${end}`) - BigInt(`0x${start}`));
+}
+
 describe.skipIf(pageBytes === null)('weights on their way into huge pages', () => {
   test('are the same bytes at the same addresses, those around them too', () => {
     const { bytes, file } = mappedFile('same', 9 * MIB + 4096);
@@ -69,6 +81,18 @@ describe.skipIf(pageBytes === null)('weights on their way into huge pages', () =
     expect(settling.move(instant)).toBe(all - (pageBytes ?? 0));
     expect(settling.move(instant)).toBe(all - (pageBytes ?? 0));
     expect(settling.move(HOUR_MS)).toBe(0);
+    file.release();
+  });
+
+  test('stay mapped where memory is short, also where it becomes so', () => {
+    const { path, file } = mappedFile('room', 140 * MIB);
+    const ranges = [{ file, start: 0, end: 140 * MIB }];
+    expect(new SettlingWeights(ranges, () => 300 * MIB).move(HOUR_MS)).toBe(0);
+    expect(mappedBytes(path)).toBe(140 * MIB);
+    const looks = [600 * MIB, 200 * MIB];
+    expect(new SettlingWeights(ranges, () => looks.shift() ?? 0).move(HOUR_MS)).toBe(0);
+    expect(mappedBytes(path)).toBeGreaterThanOrEqual(70 * MIB);
+    expect(mappedBytes(path)).toBeLessThan(80 * MIB);
     file.release();
   });
 
