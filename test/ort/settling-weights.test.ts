@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { hugePageBytes } from '../../src/ort/huge-pages.ts';
 import { NativeMemory } from '../../src/ort/native-memory.ts';
 import { SettlingWeights } from '../../src/ort/settling-weights.ts';
+import { mappedBytes } from '../support/mapped-bytes.ts';
 
 const MIB = 2 ** 20;
 const HOUR_MS = 3_600_000;
@@ -26,18 +27,6 @@ function mappedFile(name: string, size: number) {
 
 const hugeKib = () =>
   Number(/^AnonHugePages:\s+(\d+)/m.exec(readFileSync('/proc/self/smaps_rollup', 'utf8'))?.[1]);
-
-/** Bytes of a file that this process has mapped. */
-function mappedBytes(path: string): number {
-  const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
-  const sizes = lines.filter((line) => line.endsWith(path)).map(sizeOf);
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
-
-function sizeOf(line: string): number {
-  const [start = '0', end = '0'] = line.split(/[- ]/);
-  return Number(BigInt(`0x${end}`) - BigInt(`0x${start}`));
-}
 
 describe.skipIf(pageBytes === null)('weights on their way into huge pages', () => {
   test('are the same bytes at the same addresses, those around them too', () => {
@@ -88,11 +77,11 @@ describe.skipIf(pageBytes === null)('weights on their way into huge pages', () =
     const { path, file } = mappedFile('room', 140 * MIB);
     const ranges = [{ file, start: 0, end: 140 * MIB }];
     expect(new SettlingWeights(ranges, () => 300 * MIB).move(HOUR_MS)).toBe(0);
-    expect(mappedBytes(path)).toBe(140 * MIB);
+    expect(mappedBytes('self', path)).toBe(140 * MIB);
     const looks = [600 * MIB, 200 * MIB];
     expect(new SettlingWeights(ranges, () => looks.shift() ?? 0).move(HOUR_MS)).toBe(0);
-    expect(mappedBytes(path)).toBeGreaterThanOrEqual(70 * MIB);
-    expect(mappedBytes(path)).toBeLessThan(80 * MIB);
+    expect(mappedBytes('self', path)).toBeGreaterThanOrEqual(70 * MIB);
+    expect(mappedBytes('self', path)).toBeLessThan(80 * MIB);
     file.release();
   });
 

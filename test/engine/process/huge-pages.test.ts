@@ -1,5 +1,5 @@
 /** Real engine processes whose weights move into huge pages, and those that leave them mapped. */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
@@ -7,6 +7,7 @@ import { EngineClient } from '../../../src/front/engine-process/engine-client.ts
 import { hugePageBytes } from '../../../src/ort/huge-pages.ts';
 import { buildSummit } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
+import { mappedBytes } from '../../support/mapped-bytes.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
 const pageBytes = hugePageBytes();
@@ -27,17 +28,6 @@ const options: EngineOptions = {
   targetItlMs: null,
 };
 
-/** Bytes of the weights' file that a process has mapped. */
-function mappedBytes(pid: number | undefined): number {
-  const lines = readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n');
-  const ranges = lines.filter((line) => line.endsWith(weights));
-  const sizes = ranges.map((line) => {
-    const [start = '0', end = '0'] = line.split(/[- ]/);
-    return Number(BigInt(`0x${end}`) - BigInt(`0x${start}`));
-  });
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
-
 async function textOf(client: EngineClient): Promise<number[]> {
   const promptTokenIds = Int32Array.from({ length: 200 }, (_, at) => 9 + ((at * 31) % 700));
   const tokens: number[] = [];
@@ -54,14 +44,14 @@ test.skipIf(pageBytes === null)(
     const [own, shared] = [new EngineClient(), new EngineClient()];
     await Promise.all([own.start(options), shared.start({ ...options, sharesWeights: true })]);
     // ONNX Runtime maps some of the file a second time, alike in both.
-    const all = mappedBytes(shared.pid);
-    const moved = () => all - mappedBytes(own.pid);
+    const all = mappedBytes(shared.pid, weights);
+    const moved = () => all - mappedBytes(own.pid, weights);
     await vi.waitFor(() => expect(moved()).toBeGreaterThan(0), 10_000);
     const texts = await Promise.all([textOf(own), textOf(shared)]);
     expect(texts[0]).toHaveLength(40);
     expect(texts[1]).toEqual(texts[0]);
     expect(moved() % (pageBytes ?? 1)).toBe(0);
-    expect(mappedBytes(shared.pid)).toBe(all);
+    expect(mappedBytes(shared.pid, weights)).toBe(all);
     expect(all).toBeGreaterThan(statSync(weights).size);
     await Promise.all([own.stop(), shared.stop()]);
   },
