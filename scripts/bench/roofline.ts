@@ -30,7 +30,7 @@ import { median, printTable } from './lib/table.ts';
 const CONTEXT = 128;
 const CAPACITY = 512;
 const FLOAT_BYTES = 4;
-/** Weights that are read for the memory's rate, in bytes: more than any third level of a cache has. */
+/** Weights that are read for the memory's rate, in bytes: more than the third level of nearly any CPU's cache holds. */
 const BANDWIDTH_BYTES = 2 ** 30;
 const BANDWIDTH_FEATURES = 4096;
 const PEAK_PRODUCT = { rows: 512, inFeatures: 2048, outFeatures: 4096 };

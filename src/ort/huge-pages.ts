@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const FOLDER = 'sys/kernel/mm/transparent_hugepage';
-/** Larger ones, which some ARM kernels have, are not worth it: what they hold is read as one. */
+/** Larger ones, which some ARM kernels have, would each hold a step up for long. */
 const MOST_BYTES = 32 * 2 ** 20;
 
 /**

@@ -8,6 +8,7 @@ import { hugePageBytes } from '../../src/ort/huge-pages.ts';
 import { NativeMemory } from '../../src/ort/native-memory.ts';
 import { SettlingWeights } from '../../src/ort/settling-weights.ts';
 import { mappedBytes } from '../support/mapped-bytes.ts';
+import { HUGE_PAGES, needs } from '../support/needs.ts';
 
 const MIB = 2 ** 20;
 const HOUR_MS = 3_600_000;
@@ -15,7 +16,6 @@ const folder = mkdtempSync(join(tmpdir(), 'settling-weights-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const pageBytes = hugePageBytes();
-if (pageBytes === null) console.warn('huge pages: this system has none, so none are tested');
 
 /** A file of random bytes that is mapped, and these bytes. */
 function mappedFile(name: string, size: number) {
@@ -28,7 +28,7 @@ function mappedFile(name: string, size: number) {
 const hugeKib = () =>
   Number(/^AnonHugePages:\s+(\d+)/m.exec(readFileSync('/proc/self/smaps_rollup', 'utf8'))?.[1]);
 
-describe.skipIf(pageBytes === null)('weights on their way into huge pages', () => {
+describe('weights on their way into huge pages', needs(HUGE_PAGES), () => {
   test('are the same bytes at the same addresses, those around them too', () => {
     const { bytes, file } = mappedFile('same', 9 * MIB + 4096);
     const before = hugeKib();

@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs';
 import { calibrateKv } from '../../src/engine/cpu/kv-calibration.ts';
 import type { EngineRequest, TokenOutput } from '../../src/engine/request.ts';
 import { type OpenedEngine, openEngine } from '../../src/engine/process/open-engine.ts';
+import type { EngineOptions } from '../../src/engine/process/protocol.ts';
 import type { BuildOptions } from '../../src/model/build/build-options.ts';
 import { prepareModel } from '../../src/model/build/prepare-model.ts';
 import type { BuiltModel, KernelSet, KvCacheDtype, Precision } from '../../src/model/manifest.ts';
@@ -37,6 +38,18 @@ export async function buildSummit(
     },
   );
 }
+
+/** Options of an engine process that are right for summit. */
+export const processOptions = (model: BuiltModel): EngineOptions => ({
+  model,
+  maxNumSeqs: 2,
+  maxModelLen: 1024,
+  maxNumBatchedTokens: 64,
+  threads: 1,
+  kvCacheMemory: 2 ** 26,
+  prefixCaching: true,
+  targetItlMs: null,
+});
 
 /** @param maxNumBatchedTokens what prompts are cut by */
 export function openCrashing(

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { SuiteOptions } from 'vitest';
+import { hugePageBytes } from '../../src/ort/huge-pages.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -51,6 +52,10 @@ export const LINUX: Requirement = { name: 'Linux', isThere: process.platform ===
 export const LINUX_X64: Requirement = {
   name: 'Linux x64',
   isThere: LINUX.isThere && process.arch === 'x64',
+};
+export const HUGE_PAGES: Requirement = {
+  name: 'transparent huge pages (/sys/kernel/mm/transparent_hugepage/enabled)',
+  isThere: hugePageBytes() !== null,
 };
 export const C_COMPILER = program('cc', 'gcc and libc6-dev');
 export const HAPROXY = program('haproxy');

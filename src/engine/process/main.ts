@@ -23,6 +23,8 @@ let tier: PrefixTier | null = null;
 let looping = false;
 /** Work for when there is no other; it says whether some of it is left. Null once it is done. */
 let settle: ((ms: number) => boolean) | null = null;
+/** The next of it; at most one is waiting, whatever commands come in. */
+let resting: NodeJS.Immediate | undefined;
 /** Milliseconds of it, which a request may have to wait for. */
 const SETTLING_MS = 2;
 
@@ -74,15 +76,20 @@ function iterate(): void {
   const blocks = blockLog?.drain() ?? [];
   if (blocks.length > 0) post({ type: 'blocks', events: blocks });
   post(toStepMessage(outputs, engine.stats, engine.takeRecord(), tier?.stats));
-  if (!engine.hasWork) return void setImmediate(rest);
+  if (!engine.hasWork) return restSoon();
   looping = true;
   setImmediate(iterate);
+}
+
+function restSoon(): void {
+  clearImmediate(resting);
+  resting = setImmediate(rest);
 }
 
 /** A little of what can be done without requests, until one comes. */
 function rest(): void {
   if (looping || settle === null) return;
-  if (settle(SETTLING_MS)) setImmediate(rest);
+  if (settle(SETTLING_MS)) restSoon();
   else settle = null;
 }
 

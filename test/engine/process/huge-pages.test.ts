@@ -2,31 +2,20 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
-import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { EngineClient } from '../../../src/front/engine-process/engine-client.ts';
 import { hugePageBytes } from '../../../src/ort/huge-pages.ts';
-import { buildSummit } from '../../support/crashing-engine.ts';
+import { buildSummit, processOptions } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { mappedBytes } from '../../support/mapped-bytes.ts';
+import { HUGE_PAGES, needs } from '../../support/needs.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 
 const pageBytes = hugePageBytes();
-if (pageBytes === null) console.warn('huge pages: this system has none, so none are tested');
-
 const cache = await temporaryCache();
 afterAll(() => cache.remove());
 const model = await buildSummit({ cacheDirectory: cache.path }, ['int8', 'int8', 'native']);
 const weights = join(model.weightsFolder, 'decoder.onnx.data');
-const options: EngineOptions = {
-  model,
-  maxNumSeqs: 2,
-  maxModelLen: 1024,
-  maxNumBatchedTokens: 64,
-  threads: 1,
-  kvCacheMemory: 2 ** 26,
-  prefixCaching: true,
-  targetItlMs: null,
-};
+const options = processOptions(model);
 
 async function textOf(client: EngineClient): Promise<number[]> {
   const promptTokenIds = Int32Array.from({ length: 200 }, (_, at) => 9 + ((at * 31) % 700));
@@ -38,8 +27,9 @@ async function textOf(client: EngineClient): Promise<number[]> {
   return tokens;
 }
 
-test.skipIf(pageBytes === null)(
+test(
   'weights move while there is nothing to do, but not those of several processes, and texts are the same',
+  needs(HUGE_PAGES),
   async () => {
     const [own, shared] = [new EngineClient(), new EngineClient()];
     await Promise.all([own.start(options), shared.start({ ...options, sharesWeights: true })]);

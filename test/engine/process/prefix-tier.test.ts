@@ -1,9 +1,8 @@
 /** Real engine processes that share a folder: restarted, killed, and side by side. */
 import { readdir } from 'node:fs/promises';
 import { afterAll, expect, it } from 'vitest';
-import type { EngineOptions } from '../../../src/engine/process/protocol.ts';
 import { EngineClient } from '../../../src/front/engine-process/engine-client.ts';
-import { buildSummit } from '../../support/crashing-engine.ts';
+import { buildSummit, processOptions } from '../../support/crashing-engine.ts';
 import { engineRequest } from '../../support/engine-requests.ts';
 import { temporaryCache } from '../../support/temporary-cache.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -13,16 +12,7 @@ afterAll(() => cache.remove());
 
 const never = new AbortController().signal;
 const model = await buildSummit({ cacheDirectory: cache.path }, ['int8', 'int8', 'native']);
-const options: EngineOptions = {
-  model,
-  maxNumSeqs: 2,
-  maxModelLen: 1024,
-  maxNumBatchedTokens: 64,
-  threads: 1,
-  kvCacheMemory: 2 ** 26,
-  prefixCaching: true,
-  targetItlMs: null,
-};
+const options = processOptions(model);
 
 async function startedAt(path: string): Promise<EngineClient> {
   const client = new EngineClient();
