@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { SuiteOptions } from 'vitest';
+import { MACHINE } from '../../scripts/arm64/machine.ts';
 import { hugePageBytes } from '../../src/ort/huge-pages.ts';
 
 declare module 'vitest' {
@@ -56,6 +57,10 @@ export const LINUX_X64: Requirement = {
 export const HUGE_PAGES: Requirement = {
   name: 'transparent huge pages (/sys/kernel/mm/transparent_hugepage/enabled)',
   isThere: hugePageBytes() !== null,
+};
+export const REAL_PROCESSOR: Requirement = {
+  name: 'a processor that is not emulated (qemu ignores madvise)',
+  isThere: process.execPath !== MACHINE.wrapper,
 };
 export const C_COMPILER = program('cc', 'gcc and libc6-dev');
 export const HAPROXY = program('haproxy');
