@@ -3,9 +3,8 @@
  * function, outside of the handler, and each event is a request to it.
  */
 import type { Writable } from 'node:stream';
+import { startEngineEarly } from '../front/engine-process/engine-process.ts';
 import { usableCores } from '../ort/usable-cores.ts';
-import type { EngineCommand } from '../engine/process/protocol.ts';
-import { startEarly } from '../threads/early-child.ts';
 import type { FunctionUrlEvent, HttpMetadata } from './answer-event.ts';
 
 /** As Lambda's runtime for Node.js has it. */
@@ -19,11 +18,7 @@ interface LambdaRuntime {
 declare const awslambda: LambdaRuntime;
 
 // The engine's process loads its code and ONNX Runtime while this one loads the front's code.
-const prepare: EngineCommand = {
-  type: 'prepare',
-  threads: Number(process.env['CHAIRLIFT_THREADS']) || usableCores(),
-};
-startEarly(new URL('../engine/process/main.js', import.meta.url), prepare);
+startEngineEarly(Number(process.env['CHAIRLIFT_THREADS']) || usableCores());
 const { serveSettings } = await import('../settings/open-settings.ts');
 const { serve } = await import('../cli/serve/serve.ts');
 const { answerEvent } = await import('./answer-event.ts');

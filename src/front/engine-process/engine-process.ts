@@ -1,8 +1,19 @@
 import { openSync } from 'node:fs';
 import type { EngineCommand, EngineMessage } from '../../engine/process/protocol.ts';
 import { type ChildEvents, ChildModule } from '../../threads/child-module.ts';
+import { startEarly } from '../../threads/early-child.ts';
 
 const ENTRY = new URL('../../engine/process/main.js', import.meta.url);
+
+/**
+ * Starts the process of the next engine while its options are still worked out: it loads its code and ONNX Runtime.
+ * @param threads of ONNX Runtime, as the options will have them
+ * @returns ends the process, if no engine has become its owner
+ */
+export function startEngineEarly(threads: number): () => void {
+  const command: EngineCommand = { type: 'prepare', threads };
+  return startEarly(ENTRY, command);
+}
 
 /** The first descriptor after stdin, stdout, stderr and the message channel. */
 export const INHERITED_FD = 4;

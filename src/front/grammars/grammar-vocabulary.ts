@@ -5,12 +5,12 @@ import type { TextTokenizer } from '../text/tokenizer.ts';
 /** Special tokens that open a tool call: the only ones a grammar may write. */
 const MARKERS: ReadonlySet<string> = new Set(['[TOOL_CALLS]', '<|python_tag|>', '<tool_call>']);
 
-/** Spelling them out takes some 3 ms. */
+/** Spelling them out takes up to 3 ms. */
 const TOKENS_PER_TURN = 1024;
 
 /**
- * Vocabulary for grammars. For 150,000 tokens this takes 0.4 s, and a model may be loaded while others
- * serve: so it yields to the event loop now and then.
+ * Vocabulary for grammars. For 250,000 tokens of SentencePiece this takes half a second, and a model may be loaded
+ * while others serve: so it yields to the event loop now and then.
  * @param vocabSize length of the model's logits
  */
 export async function grammarVocabulary(
@@ -29,14 +29,16 @@ export async function grammarVocabulary(
 function spelled(tokenizer: TextTokenizer, id: number): string {
   const token = tokenizer.idToToken(id);
   if (token === undefined || (tokenizer.isSpecial(id) && !MARKERS.has(token))) return '';
-  const piece = tokenizer.pieces.get(id) ?? '';
-  return byteLevel(piece);
+  if (tokenizer.pieces.isByteLevel(id)) return token;
+  return byteLevel(tokenizer.pieces.get(id) ?? '');
 }
 
 /** A character for each byte, as GPT-2 spells them. */
 export function byteLevel(text: string | Uint8Array): string {
   const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text;
-  return Array.from(bytes, (byte) => CHARACTER_OF_BYTE[byte] ?? '').join('');
+  let characters = '';
+  for (const byte of bytes) characters += CHARACTER_OF_BYTE[byte];
+  return characters;
 }
 
 /** GPT-2's printable characters for bytes. */

@@ -41,6 +41,8 @@ export class TokenPieces {
   /** The character that is taken off the front of a text, up to `stripCount` times. */
   readonly stripContent: string;
   readonly stripCount: number;
+  /** What makes pieces of tokens, as text: tokenizers with the same tokens and the same of it write the same texts. */
+  readonly rule: string;
   readonly #steps: readonly DecoderStep[];
   readonly #idToToken: (id: number) => string | undefined;
   readonly #isAdded: (id: number) => boolean;
@@ -74,9 +76,17 @@ export class TokenPieces {
     this.stripContent = strip?.type === 'Strip' ? strip.content : ' ';
     this.stripCount = strip?.type === 'Strip' ? strip.start : strip === undefined ? 0 : 1;
     this.ignoreBOM = last?.type === 'ByteLevel';
+    this.rule = JSON.stringify(decoders);
     this.#steps = perToken;
     this.#idToToken = idToToken;
     this.#isAdded = isAdded;
+  }
+
+  /** Whether the vocabulary spells a token as GPT-2 does, with a character for each of its bytes. */
+  isByteLevel(id: number): boolean {
+    const [step, ...others] = this.#steps;
+    if (step?.type !== 'ByteLevel' || others.length > 0 || this.#isAdded(id)) return false;
+    return ONLY_BYTES.test(this.#idToToken(id) ?? '');
   }
 
   /** @returns undefined for an id outside the vocabulary, such as a padding row of the embedding. */
@@ -140,6 +150,9 @@ function stripStart(text: string, content: string, count: number): string {
 function isPrintable(byte: number): boolean {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte !== 0xad);
 }
+
+/** Characters that stand for bytes: those that are printable, and 68 others for the rest. */
+const ONLY_BYTES = /^[!-~\u00a1-\u00ac\u00ae-\u0143]*$/;
 
 /** GPT-2's mapping of bytes to printable characters, the other way round. */
 const BYTE_OF_CHAR = byteOfChar();

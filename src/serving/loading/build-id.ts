@@ -1,5 +1,4 @@
 /** Names of models as they run: equal where the same request gets the same answer, on any machine. */
-import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -24,7 +23,7 @@ export interface TextBuild {
     /** As of --image-max-tokens, where it counts. */
     readonly maxTokens: number | null;
   } | null;
-  readonly tokenizer: Pick<TextTokenizer, 'pieces'>;
+  readonly tokenizer: Pick<TextTokenizer, 'idToToken' | 'addedTexts' | 'pieces'>;
   /** Device that computes, such as `cpu`, and the name of its adapter. */
   readonly device: string;
   readonly runtimeVersion: string;
@@ -50,12 +49,9 @@ export async function textBuildIds({
   const processor = isSame ? '' : `${process.arch} ${cpus()[0]?.model ?? ''}`;
   // A build's folder is named after what it was built from, weights included.
   const build = basename(dirname(model.graphPath));
-  const pieces = createHash('sha256');
-  for (let id = 0; id < vocabSize; id++) {
-    const piece = tokenizer.pieces.get(id) ?? '';
-    pieces.update(`${id} ${piece.length} `).update(piece);
-  }
-  const texts = pieces.digest('hex');
+  const tokens = Array.from({ length: vocabSize }, (_, id) => tokenizer.idToToken(id) ?? null);
+  const { addedTexts, pieces } = tokenizer;
+  const texts = sha256(JSON.stringify({ tokens, addedTexts, rule: pieces.rule }));
   const mmproj = tower?.mmproj ?? null;
   const files = mmproj === null ? {} : { mmproj: await hashesOf([mmproj]) };
   const most = tower?.maxTokens === null ? {} : { maxTokens: tower?.maxTokens };

@@ -1,6 +1,6 @@
 /** From a model's definition to a running engine with all that the front needs around it. */
-import { usableCores } from '../../ort/usable-cores.ts';
 import { chatFormatOf } from '../../front/chat/chat-format.ts';
+import { startEngineEarly } from '../../front/engine-process/engine-process.ts';
 import { observeAll } from '../../front/generation/observe-all.ts';
 import { TextGenerator } from '../../front/generation/text-generator.ts';
 import { warmUp } from '../../front/generation/warm-up.ts';
@@ -23,7 +23,7 @@ import type { DecoderManifest } from '../../model/manifest.ts';
 import type { TextRuntime } from '../../server/runtimes.ts';
 import { textBuildIds } from './build-id.ts';
 import { buildWithProgress } from './build-model.ts';
-import { requireReach } from '../plan/engine-limits.ts';
+import { requireReach, threadsOfEach } from '../plan/engine-limits.ts';
 import { adapterLimits, NO_LORA, openAdapters, type ServedLora } from '../plan/lora.ts';
 import { allWeightBytes, weightBytes } from '../plan/memory.ts';
 import { type ModelPlan, planModel } from '../plan/model-plan.ts';
@@ -66,10 +66,23 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
     definition: ModelDefinition,
     onState: (state: ModelLoad['state']) => void,
   ): Promise<LoadedText> {
+    const plan = await this.#plan(definition);
+    const endUnused = startEngineEarly(threadsOfEach(plan.limits, definition.instances));
+    try {
+      return await this.#open(definition, plan, onState);
+    } finally {
+      endUnused();
+    }
+  }
+
+  async #open(
+    definition: ModelDefinition,
+    plan: ModelPlan,
+    onState: (state: ModelLoad['state']) => void,
+  ): Promise<LoadedText> {
     const { name, instances } = definition;
     const { statistics, targets, classOf, metrics: hub, isShared, kvEvents, logger } = this.#server;
     const { priorityRange, sharePrefixCache } = this.#server.options;
-    const plan = await this.#plan(definition);
     const { options, chosen, chosenDevice, limits, choice, kernels, attention, tuning } = plan;
     const formats = { ...choice, ...kernels };
     const { specialTokensInContent, maxQueue, maxQueueTokens } = options;
@@ -136,7 +149,7 @@ export class TextModelLoader implements ModelLoader<LoadedText> {
         model,
         ...limits,
         kvCacheMemory: Math.floor(limits.kvCacheMemory / instances),
-        threads: Math.max(1, Math.floor((limits.threads || usableCores()) / instances)),
+        threads: threadsOfEach(limits, instances),
         sharesWeights: instances > 1,
         attention,
         blockEvents: this.#server.kvEvents !== null,

@@ -4,6 +4,7 @@ import type { EngineOptions } from '../../engine/process/protocol.ts';
 import type { DecoderManifest } from '../../model/manifest.ts';
 import { type ChosenDevice, gpuOf } from '../choices/device.ts';
 import { freeMemory } from '../../ort/free-memory.ts';
+import { usableCores } from '../../ort/usable-cores.ts';
 import { UsageError } from '../../settings/usage-error.ts';
 import type { Options } from '../../settings/options.ts';
 
@@ -151,4 +152,12 @@ function defaultCacheMemory(
   if (memory === null) return Math.floor(DEFAULT_DEVICE_CACHE_BYTES / numModels);
   const left = Math.max(memory - weightBytes, memory * LEAST_SHARE);
   return Math.floor(left / 2 / numModels);
+}
+
+/** Threads of each engine process of a model. */
+export function threadsOfEach(
+  { threads }: Pick<EngineLimits, 'threads'>,
+  instances: number,
+): number {
+  return Math.max(1, Math.floor((threads || usableCores()) / instances));
 }

@@ -1,0 +1,2 @@
+/** Says what it is told. */
+process.on('message', (told) => process.send?.(told));
