@@ -6,6 +6,7 @@ import { forkModule } from './fork-module.ts';
 const early = new Map<string, ChildProcess>();
 
 /**
+ * Starts the process of a module, unless one waits already.
  * @param entry URL of a module, with the ending `.js`, that waits for commands
  * @param command what it can do before it is known what it is for
  * @returns ends the process, if nobody has taken it

@@ -9,8 +9,8 @@ const MARKERS: ReadonlySet<string> = new Set(['[TOOL_CALLS]', '<|python_tag|>', 
 const TOKENS_PER_TURN = 1024;
 
 /**
- * Vocabulary for grammars. For 250,000 tokens of SentencePiece this takes half a second, and a model may be loaded
- * while others serve: so it yields to the event loop now and then.
+ * Vocabulary for grammars. For 250,000 tokens that are not spelled as GPT-2 does this takes half a second, and a
+ * model may be loaded while others serve: so it yields to the event loop now and then.
  * @param vocabSize length of the model's logits
  */
 export async function grammarVocabulary(

@@ -41,7 +41,7 @@ export class TokenPieces {
   /** The character that is taken off the front of a text, up to `stripCount` times. */
   readonly stripContent: string;
   readonly stripCount: number;
-  /** What makes pieces of tokens, as text: tokenizers with the same tokens and the same of it write the same texts. */
+  /** Rule by which tokens become pieces, as text: with the same tokens and the same rule, texts are the same. */
   readonly rule: string;
   readonly #steps: readonly DecoderStep[];
   readonly #idToToken: (id: number) => string | undefined;
