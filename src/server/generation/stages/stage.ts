@@ -57,7 +57,11 @@ export function watchGeneration(
   { signal }: Pick<Generation, 'signal'>,
   watcher: Watcher,
 ): Deltas {
-  const end = once(() => watcher.onEnd());
+  const end = once(() => {
+    // Node keeps a signal made of others as long as somebody listens to it, with the whole request.
+    signal.removeEventListener('abort', end);
+    watcher.onEnd();
+  });
   signal.addEventListener('abort', end, { once: true });
   return watchStream(deltas, { onValue: (delta) => watcher.onValue?.(delta), onEnd: end });
 }
