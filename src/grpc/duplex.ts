@@ -29,6 +29,7 @@ export function answerStream({ call, limits, opened, closing, answer }: Duplex):
     const settle = (): void => {
       if (numAtWork > 0 || !(hasAll || closing.aborted || signal.aborted)) return;
       closing.removeEventListener('abort', settle);
+      signal.removeEventListener('abort', settle);
       if (call.gone.aborted || !signal.aborted) resolve();
       // Its time is over, and its client is still there to receive the error.
       else reject(signal.reason as Error);

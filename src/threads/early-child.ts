@@ -16,15 +16,12 @@ export function startEarly(entry: URL, command: Serializable): () => void {
   if (early.has(href)) return () => {};
   const child = forkModule(entry, ['ignore', 'inherit', 'inherit', 'ipc', 'ignore']);
   early.set(href, child);
-  const forget = () => {
-    if (early.get(href) === child) early.delete(href);
-  };
+  const forget = () => early.get(href) === child && early.delete(href);
   // Whoever wants one finds that there is none, and what is wrong once it starts another.
   child.once('error', forget).once('exit', forget);
   if (child.connected) child.send(command, () => {});
   return () => {
-    if (early.get(href) === child) child.kill('SIGKILL');
-    forget();
+    if (forget()) child.kill('SIGKILL');
   };
 }
 

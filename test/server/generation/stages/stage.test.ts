@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import {
   type Deltas,
@@ -31,7 +32,12 @@ it.each([
   let numEnds = 0;
   const { next } = follow(delta(1));
   const onEnd = (): void => void numEnds++;
-  await read(watchGeneration(await next(generation), generation, { onEnd }));
+  const watched = watchGeneration(await next(generation), generation, { onEnd });
+  const numListeners = () => getEventListeners(generation.signal, 'abort').length;
+  expect(numListeners()).toBe(1);
+  await read(watched);
+  // Node would keep a signal made of others, and all that it leads to.
+  expect(numListeners()).toBe(0);
   generation.ending.abort(new Error('too late'));
   expect(numEnds).toBe(1);
 });
